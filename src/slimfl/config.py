@@ -1,0 +1,364 @@
+"""One typed, validated description of an experiment.
+
+An experiment is one method under one seed. Every room reads the section that carries its name.
+Unknown keys are errors that suggest the nearest known key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from slimfl.errors import RequestError
+
+Positive = Annotated[float, Field(gt=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+
+#: The paper's channels, calibrated on its table VI: the noise power is all that differs.
+CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
+
+
+class Section(BaseModel):
+    """A part of the description; it accepts known keys only and never changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class DataSection(Section):
+    """What the devices hold."""
+
+    dataset: str = "fashion-mnist"
+    """`fashion-mnist`, `mnist`, `synthetic`, or a folder that holds four idx files."""
+    dir: Path | None = None
+    """Where the files of a named dataset are; without it, the sources are tried in turn."""
+    partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards"] = "dirichlet"
+    alpha: Positive = 1.0
+    """Dirichlet concentration; smaller is less alike."""
+    min_samples: Count = 10
+    """Every device gets at least so many training samples."""
+    shards_per_device: Count = 2
+    train_samples: Count | None = None
+    """Use only so many training samples (all when absent)."""
+    test_samples: Count | None = None
+    normalise: Literal["standard", "plain"] = "standard"
+    """`standard`: zero mean, unit variance over the training set; `plain`: 0 to 1."""
+
+
+class ModelSection(Section):
+    """The network and its widths."""
+
+    name: str = "ul-mobilenet"
+    """`ul-mobilenet`, or `package.module:factory` that returns a network of slimmable layers."""
+    widths: tuple[float, ...] = (0.5, 1.0)
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of the network's factory."""
+    initialisation: Literal["he", "he-fan-out", "xavier", "torch"] = "he"
+
+    @field_validator("widths")
+    @classmethod
+    def _nested(cls, widths: tuple[float, ...]) -> tuple[float, ...]:
+        if not widths or any(b <= a for a, b in itertools.pairwise((0.0, *widths))):
+            raise ValueError("must be positive and ascending, for example [0.5, 1.0]")
+        if widths[-1] != 1.0:
+            raise ValueError("must end with 1.0, the full network")
+        return widths
+
+
+class TrainingSection(Section):
+    """How a device learns."""
+
+    algorithm: Literal["sustrain", "slimtrain", "ustrain"] = "sustrain"
+    """How a device that trains several widths does it; one-width methods do not read it."""
+    order: Literal["sequential", "accumulate"] = "sequential"
+    """SlimTrain and USTrain: one optimiser step per width, or one for the sum of all."""
+    weights: tuple[Positive, ...] | None = None
+    """Weight of every width's loss, narrowest first; 1/S each when absent."""
+    sampled_widths: Count = 4
+    """USTrain's sandwich rule with S > 2: how many widths take part in one step."""
+    optimiser: Literal["adam", "sgd"] = "adam"
+    learning_rate: Positive = 1e-3
+    schedule: Literal["constant", "cosine", "theorem1"] = "constant"
+    smoothness: Positive = 1.0
+    """L of theorem 1's learning rate 2 / (mu t + 2 L - mu)."""
+    strong_convexity: Positive = 1.0
+    """mu of theorem 1's learning rate."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """SGD only."""
+    nesterov: bool = False
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    """Adam only."""
+    batch_size: Count = 32
+    epochs: Count = 1
+    """Local epochs a round; not read when `steps` is given."""
+    steps: Count | None = None
+    """Local steps a round, instead of whole epochs."""
+    optimiser_state: Literal["kept", "fresh"] = "kept"
+    """Whether a device keeps its moments between rounds."""
+
+    @model_validator(mode="after")
+    def _theorem1_is_a_rate(self) -> TrainingSection:
+        if self.strong_convexity > self.smoothness:
+            raise ValueError("strong_convexity must not exceed smoothness")
+        if self.nesterov and self.momentum == 0:
+            raise ValueError("nesterov needs a momentum above 0")
+        return self
+
+
+class RadioSection(Section):
+    """What arrives at the server."""
+
+    channel: str = "poor"
+    """`good`, `poor`, or `custom` once `noise_dbm` is given; it sets the noise."""
+    noise_dbm: float | None = None
+    power_dbm: float = 23.0
+    distance_m: Positive = 100.0
+    path_loss_exponent: Annotated[float, Field(ge=2)] = 2.5
+    bandwidth_hz: Positive = 75e6
+    spectral_efficiency: Positive | tuple[Positive, ...] = 1.5
+    """u/W in bit/s/Hz: one number for all segments, or one each."""
+    split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
+    """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
+    segments of equal rate, `optimal` otherwise."""
+    fading: Literal["rayleigh"] = "rayleigh"
+    implementation_loss_db: float = 0.0
+    """How far a real decoder stays behind the outage formula."""
+    accounting: Literal["true", "paper"] = "true"
+    """Bits per segment: counted on the network, or the paper's (equal segments)."""
+    bits_per_parameter: Positive = 32.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        values = dict(values)
+        channel = values.get("channel")
+        if values.get("noise_dbm") is None:
+            channel = "poor" if channel is None else channel
+            if channel not in CHANNELS:
+                known = ", ".join(CHANNELS)
+                raise ValueError(
+                    f"there is no channel {channel!r}; choose one of {known}, or give noise_dbm"
+                )
+            values["noise_dbm"] = CHANNELS[channel]
+        else:
+            values["channel"] = next(
+                (name for name, noise in CHANNELS.items() if noise == values["noise_dbm"]), "custom"
+            )
+        return values
+
+    @field_validator("split")
+    @classmethod
+    def _sums_to_one(cls, split: Any) -> Any:
+        if isinstance(split, tuple) and abs(sum(split) - 1) > 1e-6:
+            raise ValueError(f"must sum to 1, and {' + '.join(map(str, split))} does not")
+        return split
+
+    @property
+    def noise(self) -> float:
+        """The noise power in dBm, from the preset or as given."""
+        assert self.noise_dbm is not None
+        return self.noise_dbm
+
+
+class FederationSection(Section):
+    """Rounds: who trains, what is merged, when it ends."""
+
+    devices: Count = 10
+    participation: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the devices asked to train in a round."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Chance that an asked device does not answer."""
+    average: Literal["uniform", "samples"] = "uniform"
+    missing: Literal["keep", "zero"] = "keep"
+    """A segment that nobody delivered: keep its last value, or the paper's literal zero."""
+    evaluate_every: Count = 1
+    checkpoint_every: Count = 1
+    stop_on_convergence: bool = False
+    convergence_window: Count = 100
+    convergence_accuracy: Fraction = 0.80
+    convergence_deviation: Positive = 0.072
+
+
+class Experiment(Section):
+    """One method under one seed: all that is needed to repeat a run."""
+
+    method: str = "slimfl"
+    seed: Annotated[int, Field(ge=0)] = 0
+    rounds: Count = 20
+    engine: Literal["auto", "torch", "native"] = "auto"
+    threads: Count | None = None
+    """Cores to use; all when absent."""
+    track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
+    """Where else the metrics go; each needs the extra of its name."""
+    data: DataSection = DataSection()
+    model: ModelSection = ModelSection()
+    training: TrainingSection = TrainingSection()
+    radio: RadioSection = RadioSection()
+    federation: FederationSection = FederationSection()
+
+    @model_validator(mode="after")
+    def _one_value_per_segment(self) -> Experiment:
+        count = len(self.model.widths)
+        for key, values in (
+            ("training.weights", self.training.weights),
+            ("radio.split", self.radio.split),
+            ("radio.spectral_efficiency", self.radio.spectral_efficiency),
+        ):
+            if isinstance(values, tuple) and len(values) != count:
+                raise ValueError(f"{key} has {len(values)} values for {count} widths; give {count}")
+        return self
+
+
+def build(values: dict[str, Any]) -> Experiment:
+    """Validate a nested dictionary; the error is one sentence that says what to change."""
+    _reject_unknown(values, Experiment, ())
+    try:
+        return Experiment.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise RequestError(_sentence(error)) from None
+
+
+def load(
+    path: Path | None = None, overrides: Iterable[str] = (), **values: Any
+) -> list[Experiment]:
+    """The experiments of a TOML file, changed by `key=value` overrides, then by keyword values.
+
+    `method` and `seed` may be lists there, which gives one experiment for each combination. Dotted
+    keywords are passed with two underscores: `data__alpha=0.1`.
+    """
+    tree: dict[str, Any] = {}
+    if path is not None:
+        tree = read_toml(path)
+    tree.pop("provenance", None)
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise RequestError(f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}")
+        _assign(tree, key.strip(), _literal(value.strip()))
+    for key, value in values.items():
+        if value is not None:
+            _assign(tree, key.replace("__", "."), value)
+    methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
+    seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
+    if not methods or not seeds:
+        raise RequestError("method and seed each need at least one value")
+    return [build({"method": m, "seed": s, **tree}) for s in seeds for m in methods]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The contents of a TOML file, or one sentence on why not."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RequestError(f"there is no file {path}; give the path of a TOML file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise RequestError(f"{path} is not valid TOML: {error}") from None
+
+
+def dump(experiment: Experiment, **provenance: Any) -> str:
+    """The TOML text with every value resolved; `provenance` becomes a section of its own."""
+    import tomli_w
+
+    tree = experiment.model_dump(mode="json", exclude_none=True)
+    if provenance:
+        tree["provenance"] = provenance
+    return tomli_w.dumps(tree)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    *parents, last = dotted.split(".")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+        if not isinstance(tree, dict):
+            raise RequestError(f"{dotted!r} has no section {parent!r}; check the key")
+    tree[last] = value
+
+
+def _literal(text: str) -> Any:
+    """A TOML value where the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself."""
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
+            return _literal(f"[{text}]")
+        return text
+
+
+def _reject_unknown(values: dict[str, Any], model: type[BaseModel], where: tuple[str, ...]) -> None:
+    for key, value in values.items():
+        field = model.model_fields.get(key)
+        dotted = ".".join((*where, key))
+        if field is None:
+            raise RequestError(f"unknown key {dotted!r}{_nearest(dotted)}")
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, Section):
+            if not isinstance(value, dict):
+                raise RequestError(f"{dotted!r} is a section; give keys inside it")
+            _reject_unknown(value, section, (*where, key))
+
+
+def _nearest(dotted: str) -> str:
+    """The known key closest to a mistyped one, compared by its last part, then as a whole."""
+    known = known_keys()
+    by_last: dict[str, str] = {}
+    for key in known:
+        by_last.setdefault(key.rpartition(".")[2], key)
+    near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
+        by_last[k] for k in difflib.get_close_matches(dotted.rpartition(".")[2], by_last, 1)
+    ]
+    return f"; did you mean {near[0]!r}?" if near else "; see `slimfl run --help` for the keys"
+
+
+def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
+    """Every dotted key an experiment may have."""
+    keys = []
+    for name, field in model.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, Section):
+            keys += known_keys(section, (*where, name))
+        else:
+            keys.append(".".join((*where, name)))
+    return keys
+
+
+def _sentence(error: pydantic.ValidationError) -> str:
+    first = error.errors()[0]
+    field: Any = None
+    parts: list[str] = []
+    model: Any = Experiment
+    for part in first["loc"]:
+        # pydantic appends the tried branch of a union to the location; the user's key ends before
+        if isinstance(part, int) or not hasattr(model, "model_fields"):
+            break
+        field = model.model_fields.get(part)
+        if field is None:
+            break
+        parts.append(str(part))
+        model = field.annotation
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    if not parts or (first["type"] == "value_error" and " " in message and "must" not in message):
+        return message
+    given = first.get("input")
+    choices = [c for c in get_args(field.annotation) if isinstance(c, str)] if field else []
+    if len(choices) > 1 and isinstance(given, str):
+        message = f"must be one of {', '.join(choices)}"
+    shown = "" if isinstance(given, dict) else f" (it is {given!r})"
+    return f"{'.'.join(parts)}: {message}{shown}"

@@ -1,0 +1,47 @@
+"""A labelled image dataset, held once in memory as bytes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Images as unsigned bytes [sample, row, column, channel] and a label for each."""
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def first(self, count: int | None) -> "Samples":
+        """A view of the first `count` samples; all of them when `count` is None."""
+        return self if count is None else Samples(self.images[:count], self.labels[:count])
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Training and test samples; `checksum` identifies their contents."""
+
+    name: str
+    train: Samples
+    test: Samples
+    classes: int
+    checksum: str
+
+    def normalisation(self, kind: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Mean and deviation per channel by which images in [0, 1] are shifted and scaled."""
+        channels = self.train.images.shape[-1]
+        if kind == "plain":
+            return np.zeros(channels, np.float32), np.ones(channels, np.float32)
+        mean, deviation = [], []
+        for channel in range(channels):
+            # a histogram of bytes gives the exact moments without a float copy of the images
+            counts = np.bincount(self.train.images[..., channel].ravel(), minlength=256)
+            values = np.arange(256) / 255
+            mean.append(np.average(values, weights=counts))
+            variance = np.average((values - mean[-1]) ** 2, weights=counts)
+            deviation.append(max(np.sqrt(variance), 1e-6))
+        return np.float32(mean), np.float32(deviation)

@@ -1,0 +1,134 @@
+"""Who holds what: the training samples dealt out to the devices.
+
+`dirichlet` draws, for every class, the devices' shares of it from Dir(alpha, ..., alpha); devices
+differ in their class mix and in their size. `dirichlet-equal` is the draw of Hsu et al. (2019,
+arXiv:1909.06335), which the paper cites: every device draws its own class mix, all get equally
+many. `iid` deals at random, `shards` deals label-sorted shards (McMahan et al. 2017).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import DataSection
+from slimfl.errors import RequestError
+from slimfl.rng import generator
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Device k holds the samples `indices[offsets[k]:offsets[k + 1]]`."""
+
+    indices: Indices
+    offsets: Indices
+
+    @property
+    def devices(self) -> int:
+        """How many devices there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> Indices:
+        """How many samples every device holds."""
+        return np.diff(self.offsets)
+
+    def of(self, device: int) -> Indices:
+        """The sample indices of one device."""
+        return self.indices[self.offsets[device] : self.offsets[device + 1]]
+
+    def class_counts(self, labels: Indices, classes: int) -> Indices:
+        """A table [device, class] of sample counts: the paper's figure 3."""
+        owner = np.repeat(np.arange(self.devices), self.sizes)
+        flat = np.bincount(owner * classes + labels[self.indices], minlength=self.devices * classes)
+        return flat.reshape(self.devices, classes)
+
+
+def partition(labels: Indices, devices: int, section: DataSection, seed: int) -> Partition:
+    """Deal the samples with these labels to the devices, as the `data` section says."""
+    least = section.min_samples
+    if devices * least > len(labels):
+        raise RequestError(
+            f"{devices} devices with at least {least} samples each need {devices * least} samples "
+            f"and there are {len(labels)}; lower federation.devices or data.min_samples"
+        )
+    random = generator(seed, "partition")
+    match section.partition:
+        case "iid":
+            owner = random.permutation(np.arange(len(labels)) % devices)
+        case "shards":
+            owner = _shards(labels, devices, section.shards_per_device, random)
+        case "dirichlet":
+            owner = _dirichlet(labels, devices, section.alpha, random)
+        case "dirichlet-equal":
+            owner = _dirichlet_equal(labels, devices, section.alpha, random)
+    _raise_to_minimum(owner, devices, least, random)
+    order = np.argsort(owner, kind="stable")
+    kept = order[np.searchsorted(owner[order], 0) :]
+    counts = np.bincount(owner[kept], minlength=devices)
+    return Partition(kept, np.concatenate([[0], np.cumsum(counts)]))
+
+
+def _dirichlet(labels: Indices, devices: int, alpha: float, random: np.random.Generator) -> Indices:
+    owner = np.empty(len(labels), np.int64)
+    for label in np.unique(labels):
+        members = random.permutation(np.flatnonzero(labels == label))
+        shares = random.dirichlet(np.full(devices, alpha))
+        cuts = np.round(np.cumsum(shares)[:-1] * len(members)).astype(np.int64)
+        owner[members] = np.searchsorted(cuts, np.arange(len(members)), side="right")
+    return owner
+
+
+def _dirichlet_equal(
+    labels: Indices, devices: int, alpha: float, random: np.random.Generator
+) -> Indices:
+    """Devices take turns to fill up; a class that runs out leaves the mix of those who follow."""
+    classes, counts = np.unique(labels, return_counts=True)
+    pools = [random.permutation(np.flatnonzero(labels == label)) for label in classes]
+    left = counts.copy()
+    owner = np.full(len(labels), -1, np.int64)  # a remainder below one sample a device stays out
+    for device in range(devices):
+        mix = random.dirichlet(alpha * len(classes) * counts / counts.sum())
+        wanted = len(labels) // devices
+        while wanted:
+            weights = np.where(left > 0, mix, 0)
+            if not weights.sum() > 0:
+                weights = left.astype(float)
+            take = np.minimum(random.multinomial(wanted, weights / weights.sum()), left)
+            for pool, count, rest in zip(pools, take, left, strict=True):
+                owner[pool[rest - count : rest]] = device
+            left -= take
+            wanted -= int(take.sum())
+    return owner
+
+
+def _shards(labels: Indices, devices: int, each: int, random: np.random.Generator) -> Indices:
+    shards = devices * each
+    if shards > len(labels):
+        raise RequestError(
+            f"{shards} shards need as many samples and there are {len(labels)}; "
+            "lower data.shards_per_device"
+        )
+    shard_owner = random.permutation(np.repeat(np.arange(devices), each))
+    by_label = np.lexsort((random.random(len(labels)), labels))
+    owner = np.empty(len(labels), np.int64)
+    owner[by_label] = shard_owner[np.arange(len(labels)) * shards // len(labels)]
+    return owner
+
+
+def _raise_to_minimum(
+    owner: Indices, devices: int, least: int, random: np.random.Generator
+) -> None:
+    """Top devices up to the minimum from the surplus of all others, drawn at random."""
+    held = np.flatnonzero(owner >= 0)
+    sizes = np.bincount(owner[held], minlength=devices)
+    lacking = np.maximum(least - sizes, 0)
+    if not lacking.any():
+        return
+    shuffled = held[np.lexsort((random.random(len(held)), owner[held]))]
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(len(shuffled)) - starts[owner[shuffled]]
+    surplus = random.permutation(shuffled[rank >= least])
+    owner[surplus[: lacking.sum()]] = np.repeat(np.arange(devices), lacking)

@@ -1,0 +1,212 @@
+"""Where the idx files of a dataset come from, and how we know that they are the right ones.
+
+A named dataset is looked for in the given folder, the cache, Debian's package and the official
+download, in that order. Checksums are of the unpacked contents, because packagers compress anew.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from slimfl.data.dataset import Dataset, Samples
+from slimfl.data.idx import parse, read_bytes
+from slimfl.data.synthetic import synthetic
+from slimfl.errors import RequestError
+
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named dataset: the checksum of every file, its Debian package and its download address."""
+
+    sha256: tuple[str, str, str, str]
+    url: str
+    debian: str | None = None
+
+
+SOURCES = {
+    "fashion-mnist": Source(
+        sha256=(
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+        url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        debian="dataset-fashion-mnist",
+    ),
+    "mnist": Source(
+        sha256=(
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+        url="https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+}
+
+
+def load(name: str, folder: Path | None = None) -> Dataset:
+    """The dataset of that name, or the four idx files of the folder of that name."""
+    if name == "synthetic":
+        return synthetic()
+    if name in SOURCES:
+        return _read(name, locate(name, folder), SOURCES[name].sha256)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _read(path.name, path, None)
+    known = ", ".join([*SOURCES, "synthetic"])
+    raise RequestError(
+        f"there is no dataset {name!r}; choose {known}, or the path of a folder with idx files"
+    )
+
+
+def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
+    """The folder that holds the files of a named dataset, fetched into the cache if need be."""
+    chosen = folder or (Path(os.environ["SLIMFL_DATA"]) if "SLIMFL_DATA" in os.environ else None)
+    if chosen is not None:
+        for candidate in (chosen / name, chosen):
+            if _complete(candidate):
+                return candidate
+        raise RequestError(
+            f"{chosen} does not hold the files of {name} ({', '.join(FILES)}, plain or .gz); "
+            "give --data-dir or SLIMFL_DATA another folder"
+        )
+    installed = Path("/usr/share/datasets") / name
+    for candidate in (cache(name), installed):
+        if _complete(candidate):
+            return candidate
+    if fetch:
+        for obtain in (_from_debian, _from_download):
+            if obtain(name):
+                return cache(name)
+    raise RequestError(_four_ways(name))
+
+
+def cache(name: str) -> Path:
+    """Where files that were fetched are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "slimfl" / name
+
+
+def _four_ways(name: str) -> str:
+    package = SOURCES[name].debian
+    debian = f"`apt-get install {package}`" if package else "(no Debian package)"
+    return (
+        f"{name} was not found: give --data-dir or SLIMFL_DATA a folder with its four idx files, "
+        f"or put them into the cache {cache(name)}, or install Debian's package {debian}, "
+        f"or allow the download from {SOURCES[name].url}"
+    )
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+
+
+def _complete(folder: Path) -> bool:
+    return all(_file(folder, name) for name in FILES)
+
+
+@contextmanager
+def _staging(name: str) -> Iterator[Path]:
+    """A temporary folder beside the cache entry, moved there in one step if it became complete."""
+    target = cache(name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+        yield Path(temporary)
+        staged = Path(temporary) / "files"
+        if staged.is_dir() and _complete(staged):
+            shutil.rmtree(target, ignore_errors=True)
+            staged.rename(target)
+
+
+def _from_debian(name: str) -> bool:
+    """Unpack Debian's package into the cache; needs apt, not necessarily root."""
+    package = SOURCES[name].debian
+    if package is None or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        return False
+
+    def call(*command: str, cwd: Path) -> bool:
+        try:
+            done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=300, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    with _staging(name) as folder:
+        fetched = call("apt-get", "download", package, cwd=folder) or (
+            # root may fetch the package lists that a new machine lacks
+            os.geteuid() == 0
+            and call("apt-get", "update", cwd=folder)
+            and call("apt-get", "download", package, cwd=folder)
+        )
+        if fetched:
+            archive = next(folder.glob("*.deb"))
+            call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
+            unpacked = folder / "root/usr/share/datasets" / name
+            if unpacked.is_dir():
+                unpacked.rename(folder / "files")
+    return _complete(cache(name))
+
+
+def _from_download(name: str) -> bool:
+    with _staging(name) as folder:
+        files = folder / "files"
+        files.mkdir()
+        for file in FILES:
+            try:
+                with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
+                    (files / f"{file}.gz").write_bytes(reply.read())
+            except (OSError, urllib.error.URLError):
+                return False
+    return _complete(cache(name))
+
+
+def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
+    arrays, digest = [], hashlib.sha256()
+    for position, file in enumerate(FILES):
+        path = _file(folder, file)
+        if path is None:
+            raise RequestError(f"{folder} holds no {file} (plain or .gz); add it")
+        raw = read_bytes(path)
+        found = hashlib.sha256(raw).hexdigest()
+        if sha256 is not None and found != sha256[position]:
+            raise RequestError(f"{path} is not the {name} file it should be (checksum); replace it")
+        digest.update(found.encode())
+        arrays.append(parse(raw, path))
+    train = _samples(arrays[0], arrays[1], folder)
+    test = _samples(arrays[2], arrays[3], folder)
+    if train.images.shape[1:] != test.images.shape[1:]:
+        raise RequestError(f"training and test images of {folder} differ in size; use one size")
+    classes = int(max(train.labels.max(), test.labels.max())) + 1
+    return Dataset(name, train, test, classes, digest.hexdigest())
+
+
+def _samples(images: np.ndarray, labels: np.ndarray, folder: Path) -> Samples:
+    if images.ndim not in (3, 4) or labels.ndim != 1 or len(images) != len(labels):
+        raise RequestError(
+            f"{folder} holds images of shape {images.shape} and labels of shape {labels.shape}; "
+            "there must be one label an image"
+        )
+    if not len(labels):
+        raise RequestError(f"{folder} holds no samples; use another folder")
+    if images.ndim == 3:
+        images = images[..., np.newaxis]
+    return Samples(images, labels.astype(np.int64))

@@ -1,0 +1,89 @@
+"""What an engine is: who does the arithmetic of a round, and nothing else.
+
+An engine knows the data, the network and how devices train. It does not know which method runs or
+what the radio does with the updates.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import Experiment
+from slimfl.data import Dataset, Partition
+from slimfl.nn import Vector
+from slimfl.training import Curriculum, Lesson, lesson
+
+
+@dataclass(frozen=True)
+class Task:
+    """One device that trains in a round."""
+
+    device: int
+    curriculum: Curriculum
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What a device has after its local training."""
+
+    device: int
+    parameters: Vector
+    samples: int
+    """How many it holds."""
+    losses: NDArray[np.float64]
+    """Mean training loss of every width; NaN where a width took no part."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A width on the test set."""
+
+    accuracy: float
+    loss: float
+
+
+class Engine(Protocol):
+    """The arithmetic of a federation."""
+
+    name: str
+
+    def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
+        """Train the devices from `start`; updates come in the order of the tasks.
+
+        An engine may work on several devices at once, but never holds more than a bounded number
+        of updates, so memory does not grow with the number of devices.
+        """
+
+    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+        """Score the given widths on the test set."""
+
+    def device_states(self) -> dict[str, NDArray[np.float32]]:
+        """What devices keep between rounds, for a checkpoint."""
+
+    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
+        """Take back what `device_states` gave."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What every engine is built from: the experiment and the data it runs on."""
+
+    experiment: Experiment
+    dataset: Dataset
+    partition: Partition
+
+    def lesson(self, round: int, task: Task) -> Lesson:
+        """The batches, widths and learning rates of a device in a round."""
+        return lesson(
+            self.experiment.training,
+            task.curriculum,
+            self.partition.of(task.device),
+            width_count=len(self.experiment.model.widths),
+            rounds=self.experiment.rounds,
+            seed=self.experiment.seed,
+            round=round,
+            device=task.device,
+        )

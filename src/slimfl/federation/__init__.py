@@ -1,0 +1,32 @@
+"""Rounds: who trains, what is merged, what is saved."""
+
+from slimfl.federation.callbacks import Callback
+from slimfl.federation.convergence import convergence, converged_round
+from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
+from slimfl.federation.method import Method
+from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names
+from slimfl.federation.run_folder import Line, RunFolder
+from slimfl.federation.simulation import Simulation, finished, provenance, run
+from slimfl.federation.slimfl import SlimFL
+from slimfl.federation.vanilla import Vanilla
+
+__all__ = [
+    "VANILLA_ALL",
+    "Callback",
+    "Line",
+    "Method",
+    "RefusedUpdateError",
+    "RunFolder",
+    "SegmentAverage",
+    "Simulation",
+    "SlimFL",
+    "Vanilla",
+    "converged_round",
+    "convergence",
+    "expand",
+    "finished",
+    "method",
+    "method_names",
+    "provenance",
+    "run",
+]

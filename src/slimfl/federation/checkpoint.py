@@ -1,0 +1,105 @@
+"""Checkpoints: safetensors with the state as JSON, replaced in one step, proved by a checksum."""
+
+import hashlib
+import json
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+log = logging.getLogger(__name__)
+
+#: The newest may be damaged, so the one before it stays.
+KEPT = 2
+
+Tensors = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on after `round`."""
+
+    round: int
+    tensors: Tensors
+    state: dict[str, Any]
+
+
+class DamagedCheckpointError(Exception):
+    """A checkpoint whose contents are not what was written."""
+
+
+def write(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write to a temporary name, rename, then remove what is older than the kept ones."""
+    folder.mkdir(exist_ok=True)
+    state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
+    digest = _digest(state, checkpoint.tensors)
+    contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
+    final = folder / f"round-{checkpoint.round:08d}.safetensors"
+    temporary = final.with_suffix(".tmp")
+    try:
+        write_durably(temporary, contents)
+        temporary.rename(final)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
+    for old in _newest_first(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """The newest intact checkpoint; a damaged one is passed over with a warning."""
+    for path in _newest_first(folder):
+        try:
+            return _read(path)
+        except DamagedCheckpointError as error:
+            log.warning("checkpoint %s is damaged (%s); using the one before it", path.name, error)
+    return None
+
+
+def write_durably(path: Path, contents: bytes) -> None:
+    """Write a file and wait until it is on the disk."""
+    with path.open("wb") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until a rename in the folder is on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("round-*.safetensors"), reverse=True)
+
+
+def _read(path: Path) -> Checkpoint:
+    try:
+        with safe_open(path, "numpy") as file:  # type: ignore[no-untyped-call]
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        state = json.loads(metadata["state"])
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise DamagedCheckpointError(str(error)) from None
+    if metadata.get("sha256") != _digest(metadata["state"], tensors):
+        raise DamagedCheckpointError("its checksum differs")
+    return Checkpoint(state["round"], tensors, state)
+
+
+def _digest(state: str, tensors: Tensors) -> str:
+    digest = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()

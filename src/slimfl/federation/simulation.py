@@ -1,0 +1,314 @@
+"""The round loop, written once for every method, engine and channel.
+
+One round is the way of the data: who trains, what each device learns, what arrives at the server,
+what is merged, what is written down.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from slimfl.config import Experiment
+from slimfl.data import Dataset, load, partition
+from slimfl.engines import Engine, Task, Update, Workload, choose
+from slimfl.errors import RequestError, RunError
+from slimfl.federation.callbacks import Callback, Callbacks
+from slimfl.federation.checkpoint import Checkpoint
+from slimfl.federation.convergence import convergence
+from slimfl.federation.merge import RefusedUpdateError
+from slimfl.federation.method import Method
+from slimfl.federation.methods import method as method_by_name
+from slimfl.federation.participation import cohort
+from slimfl.federation.run_folder import Line, RunFolder, RunWriter
+from slimfl.nn import Vector, build, flatten, multiply_adds, segments
+from slimfl.radio import Channel, Messages, Signal, radio_cost, segment_bits, signal
+from slimfl.radio import channel as channel_of
+
+log = logging.getLogger(__name__)
+
+#: A training step is a forward pass and a backward pass of about twice the work.
+TRAINING_PASSES = 3
+
+
+def load_dataset(experiment: Experiment) -> Dataset:
+    """The dataset an experiment names, cut to the samples it asks for."""
+    data = experiment.data
+    full = load(data.dataset, data.dir)
+    train, test = full.train.first(data.train_samples), full.test.first(data.test_samples)
+    return Dataset(full.name, train, test, full.classes, full.checksum)
+
+
+class Simulation:
+    """A federation in this process.
+
+    What the experiment names can be replaced by an object of the caller's own: `dataset`,
+    `network`, `channel` or `method`.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        dataset: Dataset | None = None,
+        network: nn.Module | None = None,
+        channel: Channel | None = None,
+        method: Method | None = None,
+    ) -> None:
+        widths = experiment.model.widths
+        self.experiment = experiment
+        self.method = method or method_by_name(experiment.method, widths)
+        self.channel = channel or channel_of(experiment.radio)
+        self._signals: dict[Messages, Signal] = {}
+        self._signal(self.method.sends(0))  # an infeasible split is told before data is loaded
+        self.dataset = dataset or load_dataset(experiment)
+        self.partition = partition(
+            self.dataset.train.labels, experiment.federation.devices, experiment.data, experiment.seed
+        )
+        rows, columns, channels = self.dataset.train.images.shape[1:]
+        network = network or build(
+            experiment.model.name,
+            experiment.model.options,
+            in_channels=channels,
+            classes=self.dataset.classes,
+            initialisation=experiment.model.initialisation,
+            seed=experiment.seed,
+        )
+        self.global_model: Vector = flatten(network)
+        self.segments = segments(network, widths)
+        self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
+        try:
+            self.multiply_adds = [
+                multiply_adds(network, width, (channels, rows, columns)) for width in widths
+            ]
+        except RuntimeError as error:
+            raise RequestError(
+                f"model {experiment.model.name!r} does not take images of "
+                f"{channels} x {rows} x {columns}: {error}"
+            ) from None
+        choice = choose(Workload(experiment, self.dataset, self.partition), network)
+        self.engine: Engine = choice.engine
+        self.engine_reason = choice.reason
+        self.round = 0
+
+    def checkpoint(self) -> Checkpoint:
+        """All that changes from round to round."""
+        devices = {f"device/{k}": v for k, v in self.engine.device_states().items()}
+        return Checkpoint(self.round, {"global": self.global_model, **devices}, {})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on where a checkpoint was written."""
+        tensors = dict(checkpoint.tensors)
+        self.round, self.global_model = checkpoint.round, tensors.pop("global")
+        self.engine.restore_device_states(
+            {key.removeprefix("device/"): value for key, value in tensors.items()}
+        )
+
+    def step(self) -> Line:
+        """One round; returns its line of metrics."""
+        experiment, federation = self.experiment, self.experiment.federation
+        number = self.round + 1
+        started = time.perf_counter()
+
+        who = cohort(federation, experiment.seed, number)
+        gains = self.channel.gains(experiment.seed, number, federation.devices)[who.active]
+        signals = [self._signal(self.method.sends(device)) for device in who.active]
+        messages_decoded = [
+            int(self.channel.decoded(sent.coding, gains[k : k + 1])[0])
+            for k, sent in enumerate(signals)
+        ]
+        arrived = [
+            sent.segments_decoded(count)
+            for sent, count in zip(signals, messages_decoded, strict=True)
+        ]
+
+        average = self.method.merge(self.segments, self.global_model, federation.missing)
+        tasks = [Task(device, self.method.trains(device)) for device in who.active]
+        losses = _MeanLosses(len(experiment.model.widths))
+        refused: list[int] = []
+        work = 0
+        for update, task, delivered in zip(
+            self._updates(number, tasks), tasks, arrived, strict=True
+        ):
+            losses.add(update.losses)
+            work += self._work(update, task)
+            if not delivered:
+                continue
+            weight = float(update.samples) if federation.average == "samples" else 1.0
+            try:
+                average.add(update.parameters, delivered, weight)
+            except RefusedUpdateError as error:
+                log.warning("round %d: update of device %d refused: it %s", number, task.device, error)
+                refused.append(task.device)
+        self.global_model = average.result()
+        self.round = number
+        trained = time.perf_counter()
+
+        names = [f"{width}x" for width in experiment.model.widths]
+        scores = {}
+        if number % federation.evaluate_every == 0 or number == experiment.rounds:
+            scored = self.engine.evaluate(self.global_model, self.method.widths)
+            scores = dict(zip((names[i] for i in self.method.widths), scored, strict=True))
+        cost = radio_cost(
+            experiment.radio, self.segment_bits, list(zip(signals, messages_decoded, strict=True))
+        )
+        merged = [d for d, device in zip(arrived, who.active, strict=True) if device not in refused]
+        return {
+            "round": number,
+            "accuracy": {name: score.accuracy for name, score in scores.items()},
+            "loss": {name: _finite(score.loss) for name, score in scores.items()},
+            "training_loss": {
+                names[i]: _finite(losses.mean[i]) for i in range(len(names)) if losses.counts[i]
+            },
+            "learning_rate": self._learning_rate(number),
+            "devices": who.active,
+            "dropped_out": who.dropped_out,
+            "refused": refused,
+            "gains": gains.tolist(),
+            "decoded": [len(segments) for segments in arrived],
+            "delivered": [sum(s in d for d in merged) for s in range(len(names))],
+            **asdict(cost),
+            "multiply_adds": work,
+            "paper_mflops": self._paper_mflops(tasks),
+            "seconds": {
+                "training": trained - started,
+                "evaluation": time.perf_counter() - trained,
+            },
+        }
+
+    def _signal(self, messages: Messages) -> Signal:
+        if messages not in self._signals:
+            count = len(self.experiment.model.widths)
+            self._signals[messages] = signal(self.experiment.radio, messages, count)
+        return self._signals[messages]
+
+    def _updates(self, number: int, tasks: Sequence[Task]) -> Iterator[Update]:
+        """The engine's updates; an error says in which round, on which device it happened."""
+        updates = self.engine.train(number, self.global_model, tasks)
+        for task in tasks:
+            try:
+                yield next(updates)
+            except (RequestError, RunError):
+                raise
+            except Exception as error:
+                raise RunError(f"round {number}, device {task.device}, training: {error}") from error
+
+    def _work(self, update: Update, task: Task) -> int:
+        """Multiply-adds of a device's local training."""
+        training = self.experiment.training
+        seen = update.samples * training.epochs
+        if training.steps is not None:
+            seen = min(training.batch_size, update.samples) * training.steps
+        per_image = sum(self.multiply_adds[i] for i in task.curriculum.widths)
+        return TRAINING_PASSES * seen * per_image
+
+    def _paper_mflops(self, tasks: Sequence[Task]) -> float:
+        """Table V's computation cost: one forward pass at every trained width, in millions."""
+        if not tasks:
+            return 0.0
+        return sum(self.multiply_adds[i] for i in tasks[0].curriculum.widths) / 1e6
+
+    def _learning_rate(self, number: int) -> float:
+        from slimfl.training import learning_rates
+
+        steps = self.experiment.training.steps or 1
+        return float(
+            learning_rates(self.experiment.training, self.experiment.rounds, number, steps)[0]
+        )
+
+
+class _MeanLosses:
+    """The mean over devices of every width's training loss, where a device trained that width."""
+
+    def __init__(self, widths: int) -> None:
+        self.counts = np.zeros(widths, np.int64)
+        self.sums = np.zeros(widths)
+
+    def add(self, losses: np.ndarray) -> None:
+        known = ~np.isnan(losses)
+        self.counts += known
+        self.sums += np.where(known, losses, 0)
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.sums / np.maximum(self.counts, 1)
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity; a diverged loss is null."""
+    return float(value) if math.isfinite(value) else None
+
+
+def run(
+    simulation: Simulation,
+    folder: RunFolder | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> list[Line]:
+    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only."""
+    if folder is None:
+        return _rounds(simulation, [], None, Callbacks(callbacks))
+    handler = logging.FileHandler(folder.path / "run.log", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("slimfl")
+    logger.addHandler(handler)
+    try:
+        with folder.writing() as writer:
+            checkpoint = folder.checkpoint()
+            if checkpoint is not None:
+                simulation.restore(checkpoint)
+            lines = writer.keep_until(simulation.round)
+            counts = simulation.partition.class_counts(
+                simulation.dataset.train.labels, simulation.dataset.classes
+            )
+            folder.write_partition(counts.tolist())
+            return _rounds(simulation, lines, writer, Callbacks(callbacks))
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+def finished(experiment: Experiment, lines: list[Line]) -> bool:
+    """Whether a run with these rounds behind it has nothing left to do."""
+    section = experiment.federation
+    if section.stop_on_convergence and convergence(lines, section) is not None:
+        return True
+    return len(lines) >= experiment.rounds
+
+
+def _rounds(
+    simulation: Simulation, lines: list[Line], writer: RunWriter | None, callbacks: Callbacks
+) -> list[Line]:
+    experiment = simulation.experiment
+    callbacks.start(experiment, len(lines))
+    try:
+        while not finished(experiment, lines):
+            line = simulation.step()
+            lines.append(line)
+            if writer is not None:
+                writer.append(line)
+                last = finished(experiment, lines)
+                if last or simulation.round % experiment.federation.checkpoint_every == 0:
+                    writer.checkpoint(simulation.checkpoint())
+            callbacks.round(line)
+    finally:
+        callbacks.end()
+    return lines
+
+
+def provenance(simulation_dataset: Dataset) -> dict[str, Any]:
+    """What a run was made with."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = {"python": platform.python_version()}
+    for package in ("slimfl", "torch", "numpy"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {"data_sha256": simulation_dataset.checksum, "versions": versions}

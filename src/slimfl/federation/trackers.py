@@ -1,0 +1,107 @@
+"""TensorBoard, MLflow and Weights & Biases as callbacks; each is an optional extra."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from slimfl.config import Experiment
+from slimfl.errors import RequestError
+from slimfl.federation.callbacks import Callback
+
+
+def scalars(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a round that are worth a curve."""
+    for group in ("accuracy", "loss", "training_loss"):
+        for width, value in line[group].items():
+            if value is not None:
+                yield f"{group}/{width}", value
+    for segment, count in enumerate(line["delivered"], 1):
+        yield f"delivered/segment{segment}", count
+    yield "energy_j", line["energy_j"]
+    yield "learning_rate", line["learning_rate"]
+
+
+class TensorBoard(Callback):
+    """Event files inside the run folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.writer = SummaryWriter(str(folder / "tensorboard"))  # type: ignore[no-untyped-call]
+
+    def on_round(self, line: dict[str, Any]) -> None:
+        """Add the round's scalars."""
+        for key, value in scalars(line):
+            self.writer.add_scalar(key, value, line["round"])  # type: ignore[no-untyped-call]
+
+    def on_end(self) -> None:
+        """Flush the event file."""
+        self.writer.close()  # type: ignore[no-untyped-call]
+
+
+class MLflow(Callback):
+    """A run in MLflow's configured tracking store."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import mlflow
+
+        self.mlflow, self.name = mlflow, name
+
+    def on_start(self, experiment: Experiment, rounds_done: int) -> None:
+        """Open the run and record what was asked."""
+        self.mlflow.start_run(run_name=self.name)
+        self.mlflow.log_dict(experiment.model_dump(mode="json"), "experiment.json")
+
+    def on_round(self, line: dict[str, Any]) -> None:
+        """Log the round's scalars."""
+        self.mlflow.log_metrics(dict(scalars(line)), step=line["round"])
+
+    def on_end(self) -> None:
+        """Close the run."""
+        self.mlflow.end_run()
+
+
+class WeightsAndBiases(Callback):
+    """A run in Weights & Biases."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import wandb
+
+        self.wandb, self.folder, self.name = wandb, folder, name
+
+    def on_start(self, experiment: Experiment, rounds_done: int) -> None:
+        """Open the run and record what was asked."""
+        self.run = self.wandb.init(
+            project="slimfl",
+            name=self.name,
+            dir=str(self.folder),
+            config=experiment.model_dump(mode="json"),
+        )
+
+    def on_round(self, line: dict[str, Any]) -> None:
+        """Log the round's scalars."""
+        self.run.log(dict(scalars(line)), step=line["round"])
+
+    def on_end(self) -> None:
+        """Close the run."""
+        self.run.finish()
+
+
+TRACKERS: dict[str, type[TensorBoard | MLflow | WeightsAndBiases]] = {
+    "tensorboard": TensorBoard,
+    "mlflow": MLflow,
+    "wandb": WeightsAndBiases,
+}
+
+
+def check_trackers(names: tuple[str, ...]) -> None:
+    """A tracker that is not installed is a wrong request, told before anything is written."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise RequestError(f"{name} is not installed; install it with `pip install slimfl[{name}]`")
+
+
+def trackers(names: tuple[str, ...], folder: Path) -> list[Callback]:
+    """The callbacks for a run in that folder."""
+    return [TRACKERS[name](folder, folder.name) for name in names]

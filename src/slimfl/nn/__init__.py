@@ -1,0 +1,34 @@
+"""The network and its widths: slimmable layers, UL-MobileNet, segments, cost per width."""
+
+from slimfl.nn.adapt import slimmable
+from slimfl.nn.build import MODELS, build
+from slimfl.nn.cost import WidthCost, cost, multiply_adds
+from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
+from slimfl.nn.initialise import initialise
+from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable
+from slimfl.nn.segments import Segments, segments
+from slimfl.nn.ul_mobilenet import ULMobileNet
+from slimfl.nn.widths import active_width, at_width, channels_at
+
+__all__ = [
+    "MODELS",
+    "FlatView",
+    "Segments",
+    "SlimConv2d",
+    "SlimLinear",
+    "Slimmable",
+    "ULMobileNet",
+    "Vector",
+    "WidthCost",
+    "active_width",
+    "at_width",
+    "build",
+    "channels_at",
+    "cost",
+    "flatten",
+    "initialise",
+    "load_flat",
+    "multiply_adds",
+    "segments",
+    "slimmable",
+]

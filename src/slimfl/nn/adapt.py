@@ -1,0 +1,90 @@
+"""Turn a plain sequential torch network into a slimmable one."""
+
+from torch import nn
+
+from slimfl.errors import RequestError
+from slimfl.nn.layers import SlimConv2d, SlimLinear
+
+#: Layers that treat every channel alike and hold nothing, so they work at any width.
+WIDTH_FREE = (
+    nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.GELU, nn.SiLU, nn.ELU, nn.Hardtanh, nn.Hardswish, nn.Tanh,
+    nn.Sigmoid, nn.Identity, nn.Dropout, nn.Dropout2d, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d,
+    nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d,
+)  # fmt: skip
+
+
+def slimmable(network: nn.Sequential) -> nn.Sequential:
+    """A copy in which every `Conv2d` and `Linear` is slimmable; at 1.0x it computes the same.
+
+    The first layer keeps its inputs (the image), the last its outputs (the classes).
+
+    >>> net = slimmable(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
+    >>> type(net[0]).__name__, net[0].active_shapes(0.5)["weight"]
+    ('SlimLinear', (4, 4))
+    """
+    layers = list(_unnested(network))
+    weighted = [i for i, layer in enumerate(layers) if isinstance(layer, nn.Conv2d | nn.Linear)]
+    if not weighted:
+        raise RequestError("the network has no Conv2d and no Linear layer to make slimmable")
+    result: list[nn.Module] = []
+    channels = 0
+    for index, layer in enumerate(layers):
+        first, last = index == weighted[0], index == weighted[-1]
+        if isinstance(layer, nn.Conv2d):
+            result.append(_convolution(layer, first, last))
+            channels = layer.out_channels
+        elif isinstance(layer, nn.Linear):
+            result.append(_linear(layer, first, last, channels))
+            channels = layer.out_features
+        elif isinstance(layer, WIDTH_FREE):
+            result.append(layer)
+        else:
+            raise RequestError(
+                f"layer {index} is a {type(layer).__name__}, which has no slimmable form; "
+                "use Conv2d, Linear and layers without parameters"
+            )
+    return nn.Sequential(*result)
+
+
+def _unnested(network: nn.Sequential) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for layer in network:
+        layers += _unnested(layer) if isinstance(layer, nn.Sequential) else [layer]
+    return layers
+
+
+def _convolution(layer: nn.Conv2d, first: bool, last: bool) -> SlimConv2d:
+    if layer.padding_mode != "zeros":
+        raise RequestError("a slimmable convolution pads with zeros only")
+    depthwise = layer.groups > 1
+    try:
+        slim = SlimConv2d(
+            layer.in_channels,
+            layer.out_channels,
+            (layer.kernel_size[0], layer.kernel_size[1]),
+            (layer.stride[0], layer.stride[1]),
+            layer.padding if isinstance(layer.padding, str) else (layer.padding[0], layer.padding[1]),
+            (layer.dilation[0], layer.dilation[1]),
+            layer.groups,
+            layer.bias is not None,
+            slim_in=not first and not (depthwise and last),
+            slim_out=not last and not (depthwise and first),
+        )
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+    _copy(layer, slim)
+    return slim
+
+
+def _linear(layer: nn.Linear, first: bool, last: bool, channels: int) -> SlimLinear:
+    # after a flatten, each channel of the layer before stands for several features
+    repeated = 1 if first or not channels else layer.in_features // channels
+    slim = SlimLinear(
+        layer.in_features, layer.out_features, layer.bias is not None, not first, not last, repeated
+    )
+    _copy(layer, slim)
+    return slim
+
+
+def _copy(source: nn.Conv2d | nn.Linear, target: SlimConv2d | SlimLinear) -> None:
+    target.load_state_dict(source.state_dict())

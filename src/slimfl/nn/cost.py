@@ -1,0 +1,75 @@
+"""What a width costs: parameters, multiply-adds and bits."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from slimfl.nn.segments import segments
+from slimfl.nn.widths import at_width
+
+
+@dataclass(frozen=True)
+class WidthCost:
+    """The cost of one width; a segment's share is the difference to the width before."""
+
+    width: float
+    parameters: int
+    segment_parameters: int
+    multiply_adds: int
+    bits: int
+    segment_bits: int
+
+
+def cost(
+    network: nn.Module,
+    widths: tuple[float, ...],
+    image_shape: tuple[int, int, int],
+    bits_per_parameter: float = 32,
+) -> list[WidthCost]:
+    """Count one forward pass of one image (channel, row, column) at every width."""
+    sizes = segments(network, widths).sizes
+    rows, total = [], 0
+    for width, size in zip(widths, sizes.tolist(), strict=True):
+        total += size
+        rows.append(
+            WidthCost(
+                width=width,
+                parameters=total,
+                segment_parameters=size,
+                multiply_adds=multiply_adds(network, width, image_shape),
+                bits=round(total * bits_per_parameter),
+                segment_bits=round(size * bits_per_parameter),
+            )
+        )
+    return rows
+
+
+def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int, int]) -> int:
+    """Multiply-adds of the convolutions and linear layers for one image at a width."""
+    counts: list[int] = []
+
+    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        weight = module.weight
+        assert isinstance(weight, Tensor)
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            taps = weight[0].numel()
+        else:
+            shape = module.active_shapes(width)["weight"]  # type: ignore[operator]
+            taps = int(torch.Size(shape[1:]).numel())
+        counts.append(output.numel() * taps)
+
+    layers = [
+        module
+        for module in network.modules()
+        if isinstance(module, nn.Conv2d | nn.Linear) or hasattr(module, "active_shapes")
+    ]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    parameter = next(network.parameters())
+    try:
+        with torch.no_grad(), at_width(width):
+            network(torch.zeros(1, *image_shape, device=parameter.device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return sum(counts)

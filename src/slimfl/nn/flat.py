@@ -1,0 +1,50 @@
+"""A network's parameters as one flat float32 vector, the form in which they travel.
+
+The radio cuts the vector into segments, the server sums it, checkpoints store it. The order is
+that of `named_parameters()`.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+Vector = NDArray[np.float32]
+
+
+def flatten(network: nn.Module) -> Vector:
+    """A copy of all parameters, one after the other."""
+    parts = [p.detach().to("cpu", torch.float32).reshape(-1) for p in network.parameters()]
+    return torch.cat(parts).numpy()
+
+
+def load_flat(network: nn.Module, vector: Vector) -> None:
+    """Copy a flat vector into the network."""
+    start = 0
+    with torch.no_grad():
+        for parameter in network.parameters():
+            block = vector[start : start + parameter.numel()].reshape(tuple(parameter.shape))
+            parameter.copy_(torch.from_numpy(np.ascontiguousarray(block)))
+            start += parameter.numel()
+
+
+class FlatView:
+    """A network whose parameters and gradients are views of two flat tensors.
+
+    A download, an upload, a reset of the gradients and an optimiser step then touch one tensor
+    each, whatever the number of layers.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        device = next(network.parameters()).device
+        count = sum(p.numel() for p in network.parameters())
+        self.values = nn.Parameter(torch.empty(count, device=device))
+        self.gradients = torch.zeros(count, device=device)
+        self.values.grad = self.gradients
+        start = 0
+        for parameter in network.parameters():
+            block = slice(start, start + parameter.numel())
+            self.values.data[block] = parameter.detach().reshape(-1)
+            parameter.data = self.values.data[block].view(parameter.shape)
+            parameter.grad = self.gradients[block].view(parameter.shape)
+            start += parameter.numel()

@@ -1,0 +1,134 @@
+"""Slimmable layers: a narrower width is a slice of the shared weights, cut at run time."""
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from slimfl.nn.widths import active_width, channels_at
+
+
+@runtime_checkable
+class Slimmable(Protocol):
+    """What a layer must tell so that its parameters can be cut into segments."""
+
+    def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
+        """For each of the layer's own parameters, the leading block that `width` uses."""
+
+
+class SlimConv2d(nn.Module):
+    """A convolution whose width uses `weight[:out, :in]`; depthwise when `groups` equals channels.
+
+    `slim_in=False` keeps all input channels (the first layer, which sees the image),
+    `slim_out=False` all output channels.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] | str = 0,
+        dilation: int | tuple[int, int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        slim_in: bool = True,
+        slim_out: bool = True,
+    ) -> None:
+        super().__init__()
+        self.depthwise = groups == in_channels == out_channels and groups > 1
+        if groups != 1 and not self.depthwise:
+            raise ValueError("a slimmable convolution has groups=1 or is depthwise")
+        if self.depthwise and slim_in != slim_out:
+            raise ValueError("a depthwise convolution slims its input and output alike")
+        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+        self.slim_in, self.slim_out = slim_in, slim_out
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *kernel))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        _reset(self.weight, self.bias)
+
+    def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
+        """The leading block of every parameter at a width."""
+        out = channels_at(self.out_channels, width) if self.slim_out else self.out_channels
+        into = channels_at(self.in_channels, width) if self.slim_in else self.in_channels
+        into = 1 if self.depthwise else into
+        shapes: dict[str, tuple[int, ...]] = {"weight": (out, into, *self.weight.shape[2:])}
+        if self.bias is not None:
+            shapes["bias"] = (out,)
+        return shapes
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convolve with the block of weights that the active width has."""
+        out, into = self.active_shapes(active_width())["weight"][:2]
+        bias = None if self.bias is None else self.bias[:out]
+        groups = out if self.depthwise else 1
+        return F.conv2d(
+            x, self.weight[:out, :into], bias, self.stride, self.padding, self.dilation, groups
+        )
+
+    def extra_repr(self) -> str:
+        """The sizes, as torch prints them."""
+        kind = ", depthwise" if self.depthwise else ""
+        return f"{self.in_channels}, {self.out_channels}, {tuple(self.weight.shape[2:])}{kind}"
+
+
+class SlimLinear(nn.Module):
+    """A linear layer whose width uses `weight[:out, :in]`.
+
+    `features_per_channel` says how many input features belong to one channel of the layer before:
+    more than one after a flatten.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        slim_in: bool = True,
+        slim_out: bool = True,
+        features_per_channel: int = 1,
+    ) -> None:
+        super().__init__()
+        if in_features % features_per_channel:
+            raise ValueError("features_per_channel must divide in_features")
+        self.in_features, self.out_features = in_features, out_features
+        self.slim_in, self.slim_out = slim_in, slim_out
+        self.features_per_channel = features_per_channel
+        self.weight = nn.Parameter(torch.empty(out_features, in_features))
+        self.bias = nn.Parameter(torch.empty(out_features)) if bias else None
+        _reset(self.weight, self.bias)
+
+    def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
+        """The leading block of every parameter at a width."""
+        out = channels_at(self.out_features, width) if self.slim_out else self.out_features
+        into = self.in_features
+        if self.slim_in:
+            channels = self.in_features // self.features_per_channel
+            into = channels_at(channels, width) * self.features_per_channel
+        shapes: dict[str, tuple[int, ...]] = {"weight": (out, into)}
+        if self.bias is not None:
+            shapes["bias"] = (out,)
+        return shapes
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Multiply with the block of weights that the active width has."""
+        out, into = self.active_shapes(active_width())["weight"]
+        bias = None if self.bias is None else self.bias[:out]
+        return F.linear(x, self.weight[:out, :into], bias)
+
+    def extra_repr(self) -> str:
+        """The sizes, as torch prints them."""
+        return f"{self.in_features}, {self.out_features}"
+
+
+def _reset(weight: Tensor, bias: Tensor | None) -> None:
+    """PyTorch's own default, so that an adapted network starts as its original would."""
+    nn.init.kaiming_uniform_(weight, a=5**0.5)
+    if bias is not None:
+        bound = weight[0].numel() ** -0.5
+        nn.init.uniform_(bias, -bound, bound)

@@ -1,0 +1,60 @@
+"""Nested widths cut the parameters into segments.
+
+For widths w_1 < ... < w_S, segment i is what width i has and width i-1 has not. The segments are
+disjoint and cover all parameters; width i is the union of segments 1 to i. For the paper's S = 2
+they are LH and RH, with masks Xi_1 and Xi_2 - Xi_1.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from slimfl.nn.layers import Slimmable
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """For every flat parameter, the (zero-based) number of its segment."""
+
+    of: NDArray[np.uint8]
+    widths: tuple[float, ...]
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Parameters in each segment."""
+        return np.bincount(self.of, minlength=len(self.widths))
+
+    @cached_property
+    def positions(self) -> tuple[NDArray[np.int64], ...]:
+        """Where each segment's parameters stand in the flat vector."""
+        return tuple(np.flatnonzero(self.of == i) for i in range(len(self.widths)))
+
+    def mask(self, width: float) -> NDArray[np.bool_]:
+        """Xi of a width: which parameters it uses."""
+        return self.of <= self.widths.index(width)
+
+
+def segments(network: nn.Module, widths: tuple[float, ...]) -> Segments:
+    """Cut the parameters of a network by the widths; what is not slimmable is in segment 1."""
+    if len(widths) > 255:
+        raise ValueError("at most 255 widths")
+    numbers: dict[int, NDArray[np.uint8]] = {}
+    for module in network.modules():
+        if not isinstance(module, Slimmable):
+            continue
+        own = dict(module.named_parameters(recurse=False))
+        for index in reversed(range(len(widths))):
+            for name, shape in module.active_shapes(widths[index]).items():
+                parameter = own[name]
+                block = numbers.setdefault(
+                    id(parameter), np.full(tuple(parameter.shape), len(widths) - 1, np.uint8)
+                )
+                block[tuple(slice(0, size) for size in shape)] = index
+    parts = [
+        numbers.get(id(p), np.zeros(tuple(p.shape), np.uint8)).reshape(-1)
+        for p in network.parameters()
+    ]
+    return Segments(np.concatenate(parts), widths)

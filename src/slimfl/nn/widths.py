@@ -1,0 +1,36 @@
+"""The width at which slimmable layers work, and the channels that a width has.
+
+The active width is a context variable, not an argument, so that a network's `forward(x)` stays
+ordinary PyTorch and threads can hold different widths at once.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_active: ContextVar[float] = ContextVar("width", default=1.0)
+
+
+@contextmanager
+def at_width(width: float) -> Iterator[None]:
+    """Inside this context, slimmable layers use the leading `width` share of their channels."""
+    token = _active.set(width)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def active_width() -> float:
+    """The width of the surrounding `at_width`, 1.0 outside of any."""
+    return _active.get()
+
+
+def channels_at(total: int, width: float) -> int:
+    """How many of `total` channels a width has: its share, rounded up.
+
+    >>> channels_at(32, 0.5), channels_at(10, 0.25), channels_at(3, 1.0)
+    (16, 3, 3)
+    """
+    return min(total, max(1, math.ceil(total * width - 1e-9)))

@@ -1,0 +1,65 @@
+"""The power split that makes D = sum_i 1/p_i smallest: proposition 1, corrected and generalised.
+
+With k_i = u'_i prod_{j<i} (1 + u'_j), thresholds t_i are reachable exactly when
+(c/P) sum_i k_i / t_i = 1. D is then sum_i exp(t_i) under Rayleigh fading.
+
+To first order in c/P this is sum_i t_i, smallest at t_i proportional to sqrt(k_i): the closed form.
+For S = 2 it is lambda* = (u' + s) / (1 + u' + s) with s = sqrt(1 + u') (erratum E1; the formula
+printed in the paper exceeds 1).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq, isotonic_regression
+from scipy.special import lambertw
+
+from slimfl.radio.superposition import Floats, sinr_target
+
+
+def optimal_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
+    """The closed form, independent of the noise; narrowest segment first.
+
+    >>> [round(share, 3) for share in optimal_split([1.5, 1.5])]
+    [0.778, 0.222]
+    """
+    targets = sinr_target(spectral_efficiencies)
+    return _split(targets, np.sqrt(_burdens(targets)))
+
+
+def optimal_split_numeric(
+    spectral_efficiencies: Sequence[float], noise_to_power: float
+) -> tuple[float, ...]:
+    """The exact optimum for a given c / P under Rayleigh fading.
+
+    Minimising sum_i exp(t_i) is convex in t. Where nothing else binds, t_i^2 exp(t_i) = nu k_i, so
+    t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W; nested thresholds (t_1 <= t_2 <= ...) pool the
+    k_i that are out of order; nu is the root that uses all the power.
+    """
+    targets = sinr_target(spectral_efficiencies)
+    burdens = _burdens(targets)
+    pooled = isotonic_regression(burdens).x
+
+    def thresholds(log_nu: float) -> Floats:
+        return 2 * np.real(lambertw(np.sqrt(np.exp(log_nu) * pooled) / 2))
+
+    def excess(log_nu: float) -> float:
+        return float(noise_to_power * (burdens / thresholds(log_nu)).sum() - 1)
+
+    return _split(targets, thresholds(brentq(excess, -600, 600, xtol=1e-12)))
+
+
+def _burdens(targets: Floats) -> Floats:
+    before = np.concatenate([[1.0], np.cumprod(1 + targets)[:-1]])
+    return targets * before
+
+
+def _split(targets: Floats, thresholds: Floats) -> tuple[float, ...]:
+    """Power shares whose thresholds are proportional to the given ones."""
+    margins = targets / thresholds
+    after = 0.0
+    shares = np.empty_like(margins)
+    for i in reversed(range(len(margins))):
+        shares[i] = margins[i] + targets[i] * after
+        after += shares[i]
+    return tuple((shares / after).tolist())

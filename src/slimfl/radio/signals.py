@@ -1,0 +1,67 @@
+"""What is put on the air: segments grouped into messages, messages superposed in one signal."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import RadioSection
+from slimfl.radio.channel import noise_to_power
+from slimfl.radio.power import optimal_split, optimal_split_numeric
+from slimfl.radio.superposition import Superposition
+
+#: For each message, the (zero-based) segments that it carries.
+Messages = tuple[tuple[int, ...], ...]
+
+
+def segment_rates(section: RadioSection, segments: int) -> tuple[float, ...]:
+    """u/W of every segment in bit/s/Hz."""
+    rate = section.spectral_efficiency
+    return rate if isinstance(rate, tuple) else (rate,) * segments
+
+
+def power_split(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...]:
+    """The configured split, or the one that its name stands for."""
+    match section.split:
+        case "optimal":
+            return optimal_split(rates)
+        case "optimal-numeric":
+            return optimal_split_numeric(rates, noise_to_power(section))
+        case None:
+            paper = len(rates) == 2 and rates[0] == rates[1]
+            return (0.8, 0.2) if paper else optimal_split(rates)
+        case split:
+            return split
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One device's upload in one round."""
+
+    messages: Messages
+    coding: Superposition
+
+    def segments_decoded(self, messages_decoded: int) -> tuple[int, ...]:
+        """The segments that arrive when so many messages are decoded."""
+        return tuple(s for message in self.messages[:messages_decoded] for s in message)
+
+    def message_bits(self, segment_bits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The bits in every message."""
+        return np.array([segment_bits[list(message)].sum() for message in self.messages])
+
+
+def signal(section: RadioSection, messages: Messages, segments: int) -> Signal:
+    """Messages that each carry the given segments, all in the time of one segment.
+
+    A message of several segments takes the sum of their rates: Vanilla FL-1.0x sends at 2u. With
+    as many messages as segments the configured split applies, a single message has all the power.
+    """
+    rates = segment_rates(section, segments)
+    combined = tuple(sum(rates[s] for s in message) for message in messages)
+    if len(messages) == 1:
+        split: tuple[float, ...] = (1.0,)
+    elif len(messages) == segments:
+        split = power_split(section, combined)
+    else:
+        split = optimal_split(combined)
+    return Signal(messages, Superposition(combined, split))

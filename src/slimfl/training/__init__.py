@@ -1,0 +1,21 @@
+"""How a device learns: SUSTrain, SlimTrain, USTrain, one width; one local epoch."""
+
+from slimfl.training.algorithms import ALGORITHMS, Algorithm
+from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson
+from slimfl.training.local import Images, LocalTrainer
+from slimfl.training.losses import hard_loss, soft_loss
+from slimfl.training.optimiser import OptimiserState
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Curriculum",
+    "Images",
+    "Lesson",
+    "LocalTrainer",
+    "OptimiserState",
+    "hard_loss",
+    "learning_rates",
+    "lesson",
+    "soft_loss",
+]

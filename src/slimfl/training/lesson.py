@@ -1,0 +1,125 @@
+"""What a device is asked to do in a round: which widths it trains, and the batches it takes.
+
+A lesson is plain numbers, the same for every engine.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import TrainingSection
+from slimfl.rng import generator
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """What a method wants trained: several widths by the configured algorithm, or one alone."""
+
+    widths: tuple[int, ...]
+    """Indices of the widths, ascending."""
+
+    @property
+    def one_width(self) -> bool:
+        """Whether a single width is trained, on labels."""
+        return len(self.widths) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """One device's work in one round."""
+
+    algorithm: str
+    order: str
+    weights: tuple[float, ...]
+    """Loss weight of every width of the network."""
+    samples: NDArray[np.int64]
+    """The device's sample indices in the order in which it sees them."""
+    batch_offsets: NDArray[np.int64]
+    """Step s takes `samples[batch_offsets[s]:batch_offsets[s + 1]]`."""
+    visits: NDArray[np.bool_]
+    """[step, width]: the widths that take part in a step."""
+    learning_rates: NDArray[np.float64]
+    """One a step."""
+
+    @property
+    def steps(self) -> int:
+        """How many batches the device takes."""
+        return len(self.batch_offsets) - 1
+
+
+def lesson(
+    section: TrainingSection,
+    curriculum: Curriculum,
+    held: NDArray[np.int64],
+    *,
+    width_count: int,
+    rounds: int,
+    seed: int,
+    round: int,
+    device: int,
+) -> Lesson:
+    """The lesson of a device that holds these samples; a function of (seed, round, device)."""
+    samples, offsets = _batches(section, held, generator(seed, "batches", round, device))
+    steps = len(offsets) - 1
+    random = generator(seed, "sandwich", round, device)
+    return Lesson(
+        algorithm="one-width" if curriculum.one_width else section.algorithm,
+        order=section.order,
+        weights=section.weights or (1 / width_count,) * width_count,
+        samples=samples,
+        batch_offsets=offsets,
+        visits=_visits(section, curriculum, width_count, steps, random),
+        learning_rates=learning_rates(section, rounds, round, steps),
+    )
+
+
+def _batches(
+    section: TrainingSection, held: NDArray[np.int64], random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Whole epochs, each a new permutation whose last batch may be short; cut after `steps`."""
+    per_epoch = -(-len(held) // section.batch_size)
+    epochs = section.epochs if section.steps is None else -(-section.steps // per_epoch)
+    samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
+    ends = np.minimum(np.arange(1, per_epoch + 1) * section.batch_size, len(held))
+    offsets = np.concatenate([[0], *(epoch * len(held) + ends for epoch in range(epochs))])
+    if section.steps is not None:
+        offsets = offsets[: section.steps + 1]
+    return samples[: offsets[-1]], offsets.astype(np.int64)
+
+
+def _visits(
+    section: TrainingSection,
+    curriculum: Curriculum,
+    width_count: int,
+    steps: int,
+    random: np.random.Generator,
+) -> NDArray[np.bool_]:
+    visits = np.zeros((steps, width_count), np.bool_)
+    visits[:, list(curriculum.widths)] = True
+    inner = list(curriculum.widths[1:-1])
+    drop = len(curriculum.widths) - max(section.sampled_widths, 2)
+    if section.algorithm == "ustrain" and inner and drop > 0:
+        # the sandwich rule: the narrowest and the widest always, the others by lot
+        left_out = random.random((steps, len(inner))).argsort(axis=1)[:, :drop]
+        np.put_along_axis(visits, np.asarray(inner)[left_out], False, axis=1)
+    return visits
+
+
+def learning_rates(
+    section: TrainingSection, rounds: int, round: int, steps: int
+) -> NDArray[np.float64]:
+    """The learning rate of every step in a round (rounds count from 1).
+
+    `theorem1` is 2 / (mu t + 2 L - mu), where t counts local steps from the first round on.
+    """
+    match section.schedule:
+        case "constant":
+            return np.full(steps, section.learning_rate)
+        case "cosine":
+            progress = (round - 1) / rounds
+            return np.full(steps, section.learning_rate * 0.5 * (1 + np.cos(np.pi * progress)))
+        case "theorem1":
+            t = (round - 1) * steps + np.arange(1, steps + 1)
+            mu = section.strong_convexity
+            return 2 / (mu * t + 2 * section.smoothness - mu)
