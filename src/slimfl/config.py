@@ -98,12 +98,22 @@ class TrainingSection(Section):
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     """Adam only."""
     batch_size: Count = 32
-    epochs: Count = 1
-    """Local epochs a round; not read when `steps` is given."""
+    epochs: Count | None = None
+    """Local epochs a round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None
-    """Local steps a round, instead of whole epochs."""
+    """Local steps a round instead of whole epochs; 50 when neither is given."""
     optimiser_state: Literal["kept", "fresh"] = "kept"
     """Whether a device keeps its moments between rounds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _local_work(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        epochs, steps = values.get("epochs"), values.get("steps")
+        if epochs is not None and steps is not None:
+            raise ValueError("give training.epochs or training.steps, not both")
+        return values if epochs is not None or steps is not None else {**values, "steps": 50}
 
     @model_validator(mode="after")
     def _theorem1_is_a_rate(self) -> TrainingSection:
@@ -195,17 +205,17 @@ class Experiment(Section):
 
     method: str = "slimfl"
     seed: Annotated[int, Field(ge=0)] = 0
-    rounds: Count = 20
+    rounds: Count = 30
     engine: Literal["auto", "torch", "native"] = "auto"
     threads: Count | None = None
     """Cores to use; all when absent."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else the metrics go; each needs the extra of its name."""
-    data: DataSection = DataSection()
-    model: ModelSection = ModelSection()
-    training: TrainingSection = TrainingSection()
-    radio: RadioSection = RadioSection()
-    federation: FederationSection = FederationSection()
+    data: DataSection = Field(default_factory=DataSection)
+    model: ModelSection = Field(default_factory=ModelSection)
+    training: TrainingSection = Field(default_factory=TrainingSection)
+    radio: RadioSection = Field(default_factory=RadioSection)
+    federation: FederationSection = Field(default_factory=FederationSection)
 
     @model_validator(mode="after")
     def _one_value_per_segment(self) -> Experiment:
@@ -245,10 +255,10 @@ def load(
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise RequestError(f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}")
-        _assign(tree, key.strip(), _literal(value.strip()))
+        _override(tree, key.strip(), _literal(value.strip()))
     for key, value in values.items():
         if value is not None:
-            _assign(tree, key.replace("__", "."), value)
+            _override(tree, key.replace("__", "."), value)
     methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
     seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
     if not methods or not seeds:
@@ -280,6 +290,21 @@ def dump(experiment: Experiment, **provenance: Any) -> str:
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+#: Naming one of these replaces the other, so an override need not know what the file has.
+EXCLUSIVE = {
+    "radio.channel": "radio.noise_dbm",
+    "training.epochs": "training.steps",
+    "training.steps": "training.epochs",
+}
+
+
+def _override(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    _assign(tree, dotted, value)
+    if dotted in EXCLUSIVE:
+        section, _, key = EXCLUSIVE[dotted].partition(".")
+        tree[section].pop(key, None)
 
 
 def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:

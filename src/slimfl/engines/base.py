@@ -49,6 +49,7 @@ class Engine(Protocol):
     """The arithmetic of a federation."""
 
     name: str
+    threads: int
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train the devices from `start`; updates come in the order of the tasks.

@@ -27,6 +27,7 @@ class TorchEngine:
         experiment = workload.experiment
         if experiment.threads is not None:
             torch.set_num_threads(experiment.threads)
+        self.threads = torch.get_num_threads()
         self.workload = workload
         self.widths = experiment.model.widths
         self.network = network.to(device)

@@ -6,7 +6,7 @@ from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names
 from slimfl.federation.run_folder import Line, RunFolder
-from slimfl.federation.simulation import Simulation, finished, provenance, run
+from slimfl.federation.simulation import Simulation, finished, run
 from slimfl.federation.slimfl import SlimFL
 from slimfl.federation.vanilla import Vanilla
 
@@ -27,6 +27,5 @@ __all__ = [
     "finished",
     "method",
     "method_names",
-    "provenance",
     "run",
 ]

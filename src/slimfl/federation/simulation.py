@@ -6,9 +6,11 @@ what is merged, what is written down.
 
 import logging
 import math
+import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,10 @@ from slimfl.federation.method import Method
 from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
 from slimfl.federation.run_folder import Line, RunFolder, RunWriter
-from slimfl.nn import Vector, build, flatten, multiply_adds, segments
+from slimfl.nn import Vector, build, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
+from slimfl.training import learning_rates
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +64,10 @@ class Simulation:
         method: Method | None = None,
     ) -> None:
         widths = experiment.model.widths
-        self.experiment = experiment
         self.method = method or method_by_name(experiment.method, widths)
         self.channel = channel or channel_of(experiment.radio)
         self._signals: dict[Messages, Signal] = {}
+        self.experiment = experiment
         self._signal(self.method.sends(0))  # an infeasible split is told before data is loaded
         self.dataset = dataset or load_dataset(experiment)
         self.partition = partition(
@@ -79,6 +82,7 @@ class Simulation:
             initialisation=experiment.model.initialisation,
             seed=experiment.seed,
         )
+        self.network = network
         self.global_model: Vector = flatten(network)
         self.segments = segments(network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
@@ -94,6 +98,9 @@ class Simulation:
         choice = choose(Workload(experiment, self.dataset, self.partition), network)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
+        # resolved, so that a resumed run computes the same sums in the same order
+        resolved = {"engine": choice.engine.name, "threads": choice.engine.threads}
+        self.experiment = experiment.model_copy(update=resolved)
         self.round = 0
 
     def checkpoint(self) -> Checkpoint:
@@ -108,6 +115,30 @@ class Simulation:
         self.engine.restore_device_states(
             {key.removeprefix("device/"): value for key, value in tensors.items()}
         )
+
+    def trained_network(self) -> nn.Module:
+        """The network with the global model in it."""
+        load_flat(self.network, self.global_model)
+        return self.network
+
+    def provenance(self) -> dict[str, Any]:
+        """What the run is made with."""
+        versions = {"python": platform.python_version()}
+        for package in ("slimfl", "torch", "numpy"):
+            try:
+                versions[package] = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                versions[package] = "not installed"
+        return {"data_sha256": self.dataset.checksum, "versions": versions}
+
+    def check_provenance(self, recorded: dict[str, Any]) -> None:
+        """A run goes on with the data it was made with, or not at all."""
+        checksum = recorded.get("data_sha256", self.dataset.checksum)
+        if checksum != self.dataset.checksum:
+            raise RequestError(
+                f"this run was made with other {self.dataset.name} data (checksum "
+                f"{checksum[:12]}); give --data-dir the folder with the original files"
+            )
 
     def step(self) -> Line:
         """One round; returns its line of metrics."""
@@ -201,8 +232,9 @@ class Simulation:
     def _work(self, update: Update, task: Task) -> int:
         """Multiply-adds of a device's local training."""
         training = self.experiment.training
-        seen = update.samples * training.epochs
-        if training.steps is not None:
+        if training.steps is None:
+            seen = update.samples * (training.epochs or 1)
+        else:
             seen = min(training.batch_size, update.samples) * training.steps
         per_image = sum(self.multiply_adds[i] for i in task.curriculum.widths)
         return TRAINING_PASSES * seen * per_image
@@ -214,8 +246,6 @@ class Simulation:
         return sum(self.multiply_adds[i] for i in tasks[0].curriculum.widths) / 1e6
 
     def _learning_rate(self, number: int) -> float:
-        from slimfl.training import learning_rates
-
         steps = self.experiment.training.steps or 1
         return float(
             learning_rates(self.experiment.training, self.experiment.rounds, number, steps)[0]
@@ -298,17 +328,3 @@ def _rounds(
     finally:
         callbacks.end()
     return lines
-
-
-def provenance(simulation_dataset: Dataset) -> dict[str, Any]:
-    """What a run was made with."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = {"python": platform.python_version()}
-    for package in ("slimfl", "torch", "numpy"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return {"data_sha256": simulation_dataset.checksum, "versions": versions}

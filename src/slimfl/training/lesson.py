@@ -79,7 +79,7 @@ def _batches(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole epochs, each a new permutation whose last batch may be short; cut after `steps`."""
     per_epoch = -(-len(held) // section.batch_size)
-    epochs = section.epochs if section.steps is None else -(-section.steps // per_epoch)
+    epochs = -(-section.steps // per_epoch) if section.steps else section.epochs or 1
     samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
     ends = np.minimum(np.arange(1, per_epoch + 1) * section.batch_size, len(held))
     offsets = np.concatenate([[0], *(epoch * len(held) + ends for epoch in range(epochs))])

@@ -1,0 +1,106 @@
+"""The library in two calls: run an experiment, resume one."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from slimfl import config
+from slimfl.config import Experiment
+from slimfl.data import Dataset
+from slimfl.errors import RequestError
+from slimfl.federation import Callback, Line, Method, RunFolder, Simulation, simulation
+from slimfl.federation.trackers import check_trackers, trackers
+from slimfl.nn import Vector
+from slimfl.radio import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a finished run leaves."""
+
+    experiment: Experiment
+    lines: list[Line]
+    """One a round, as in metrics.jsonl."""
+    parameters: Vector
+    """The final global model, flat."""
+    network: nn.Module
+    """The network with these parameters in it."""
+    folder: Path | None
+
+    @property
+    def final_accuracy(self) -> dict[str, float]:
+        """Test accuracy of every width after the last evaluated round."""
+        evaluated = [line["accuracy"] for line in self.lines if line["accuracy"]]
+        return dict(evaluated[-1]) if evaluated else {}
+
+
+def run(
+    path: Path | str | None = None,
+    *,
+    out: Path | str | None = None,
+    overrides: Iterable[str] = (),
+    dataset: Dataset | None = None,
+    network: nn.Module | None = None,
+    channel: Channel | None = None,
+    method: str | Method | None = None,
+    callbacks: Sequence[Callback] = (),
+    **values: Any,
+) -> Run:
+    """Run one experiment and return what came of it.
+
+    Args:
+        path: A TOML file to start from; the defaults otherwise.
+        out: The run folder to write; without it the run stays in memory.
+        overrides: Changes such as `"radio.noise_dbm=-40"`.
+        dataset: Your own data instead of `data.dataset`.
+        network: Your own network of slimmable layers instead of `model.name`, used as it is.
+        channel: Your own channel instead of the `radio` section's.
+        method: A method's name, or your own method.
+        callbacks: Who watches the run.
+        **values: Changes with two underscores for the dot: `radio__noise_dbm=-40`.
+    """
+    own_method = None if isinstance(method, str) else method
+    if isinstance(method, str):
+        values["method"] = method
+    elif method is not None:
+        values["method"] = method.name
+    experiments = config.load(Path(path) if path else None, overrides, **values)
+    if len(experiments) != 1:
+        raise RequestError(f"run() takes one experiment, and this describes {len(experiments)}")
+    sim = Simulation(
+        experiments[0], dataset=dataset, network=network, channel=channel, method=own_method
+    )
+    folder = None
+    if out is not None:
+        check_trackers(sim.experiment.track)
+        folder = RunFolder.create(Path(out), sim.experiment, sim.provenance())
+    return _finish(sim, folder, callbacks)
+
+
+def resume(
+    path: Path | str,
+    *,
+    dataset: Dataset | None = None,
+    network: nn.Module | None = None,
+    channel: Channel | None = None,
+    method: Method | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Go on with the run in a folder; own objects must be given again, they are not stored."""
+    folder = RunFolder.open(Path(path))
+    sim = Simulation(
+        folder.experiment(), dataset=dataset, network=network, channel=channel, method=method
+    )
+    sim.check_provenance(folder.provenance())
+    return _finish(sim, folder, callbacks)
+
+
+def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callback]) -> Run:
+    extra = trackers(sim.experiment.track, folder.path) if folder else []
+    lines = simulation.run(sim, folder, [*callbacks, *extra])
+    return Run(
+        sim.experiment, lines, sim.global_model, sim.trained_network(), folder.path if folder else None
+    )

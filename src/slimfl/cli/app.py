@@ -1,0 +1,52 @@
+"""The `slimfl` command: what it offers, and how it ends.
+
+Commands import what they need when they run, so that `slimfl --help` answers at once.
+"""
+
+import logging
+import sys
+
+import typer
+
+from slimfl.cli.bench import bench
+from slimfl.cli.cost import cost
+from slimfl.cli.data import data
+from slimfl.cli.doctor import doctor
+from slimfl.cli.radio import bound, link
+from slimfl.cli.results import compare, report
+from slimfl.cli.run import resume, run
+from slimfl.errors import RequestError, RunError
+
+app = typer.Typer(
+    name="slimfl",
+    help="Federated learning over width-adjustable networks on unreliable radio links.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
+    app.command()(command)
+app.add_typer(data, name="data")
+
+
+def main() -> None:
+    """Run a command; what goes wrong becomes one sentence and a status, never a traceback."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    try:
+        app()
+    except RequestError as error:
+        _end(f"slimfl: {error}", 2)
+    except RunError as error:
+        _end(f"slimfl: {error}", 1)
+    except KeyboardInterrupt:
+        _end("slimfl: interrupted; `slimfl resume` goes on from the last complete round", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def _end(sentence: str, status: int) -> None:
+    print(sentence, file=sys.stderr)
+    sys.exit(status)

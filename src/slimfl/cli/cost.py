@@ -1,0 +1,69 @@
+"""`slimfl cost`: what every width and segment of a network costs."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from slimfl.cli.output import Json, floats, show, show_json
+
+#: Table IV. Its 0.5x parameter count is half of the full one, which no sub-network has (E4), and
+#: no stride or padding gives its multiply-adds (E5).
+PAPER = {
+    0.5: {"parameters": 2293, "multiply_adds": 790_000, "bits": 86_344},
+    1.0: {"parameters": 4586, "multiply_adds": 2_760_000, "bits": 172_688},
+}
+
+
+def cost(
+    model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:factory.")],
+    widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
+    image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
+    bits_per_parameter: Annotated[float, typer.Option(min=1)] = 32.0,
+    json: Json = False,
+) -> None:
+    """Parameters, multiply-adds and bits per width and per segment, the paper's figures beside them."""
+    from slimfl import config, nn
+    from slimfl.errors import RequestError
+
+    listed = config.build({"model": {"name": model, "widths": floats(widths, "--widths")}}).model
+    shape = floats(image, "--image") or ()
+    if len(shape) != 3 or any(size < 1 or size != int(size) for size in shape):
+        raise RequestError(f"--image takes channels,rows,columns such as 1,28,28, not {image!r}")
+    channels, rows, columns = (int(size) for size in shape)
+    network = nn.build(model, {}, in_channels=channels)
+    try:
+        costs = nn.cost(network, listed.widths, (channels, rows, columns), bits_per_parameter)
+    except RuntimeError as error:
+        raise RequestError(f"{model!r} does not take such images: {error}") from None
+    comparable = model == "ul-mobilenet" and (channels, rows, columns) == (1, 28, 28)
+    paper = {row.width: PAPER[row.width] for row in costs if comparable and row.width in PAPER}
+    if json:
+        document = [{**asdict(row), "paper": paper.get(row.width)} for row in costs]
+        show_json({"model": model, "widths": document})
+        return
+    from rich.table import Table
+
+    table = Table(title=f"{model}, images {channels} x {rows} x {columns}")
+    headings = ("width", "parameters", "multiply-adds", "bits", "segment parameters", "segment bits")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in costs:
+        table.add_row(
+            f"{row.width}x",
+            f"{row.parameters:,}",
+            f"{row.multiply_adds:,}",
+            f"{row.bits:,}",
+            f"{row.segment_parameters:,}",
+            f"{row.segment_bits:,}",
+        )
+        if row.width in paper:
+            told = paper[row.width]
+            table.add_row(
+                "paper",
+                f"{told['parameters']:,}",
+                f"{told['multiply_adds']:,}",
+                f"{told['bits']:,}",
+                style="dim",
+            )
+    show(table)

@@ -1,0 +1,83 @@
+"""`slimfl doctor`: what this machine can do, and why not."""
+
+import importlib.util
+import os
+import platform
+import shutil
+from typing import Any
+
+from slimfl.cli.output import Json, show, show_json
+
+EXTRAS = ("tensorboard", "mlflow", "wandb")
+
+
+def doctor(json: Json = False) -> None:
+    """Check engines, data, extras and disk; say what is missing and how to get it."""
+    findings = [_python(), *_engines(), *_data(), *_extras(), _disk()]
+    if json:
+        show_json({"findings": findings})
+        return
+    from rich.table import Table
+
+    table = Table("", "what", "state")
+    for finding in findings:
+        mark = "[green]ok[/green]" if finding["ok"] else "[yellow]no[/yellow]"
+        table.add_row(mark, finding["what"], finding["state"])
+    show(table)
+
+
+def _finding(what: str, ok: bool, state: str) -> dict[str, Any]:
+    return {"what": what, "ok": ok, "state": state}
+
+
+def _python() -> dict[str, Any]:
+    from importlib.metadata import version
+
+    state = f"{platform.python_version()}, slimfl {version('slimfl')}, {os.cpu_count()} cores"
+    return _finding("python", True, state)
+
+
+def _engines() -> list[dict[str, Any]]:
+    import torch
+
+    from slimfl.engines.allocator import tune_allocator
+
+    cuda = torch.cuda.is_available()
+    gpu = torch.cuda.get_device_name() if cuda else "torch finds no CUDA device; the CPU is used"
+    tuned = tune_allocator()
+    return [
+        _finding("torch engine", True, f"torch {torch.__version__}, {torch.get_num_threads()} threads"),
+        _finding("GPU", cuda, gpu),
+        _finding(
+            "allocator",
+            tuned,
+            "glibc, tuned for training" if tuned else "not glibc; training may be slower",
+        ),
+    ]
+
+
+def _data() -> list[dict[str, Any]]:
+    from slimfl.data import SOURCES, locate
+    from slimfl.errors import RequestError
+
+    findings = []
+    for name in SOURCES:
+        try:
+            findings.append(_finding(name, True, str(locate(name, fetch=False))))
+        except RequestError:
+            findings.append(_finding(name, False, f"not here; `slimfl data fetch {name}`"))
+    return findings
+
+
+def _extras() -> list[dict[str, Any]]:
+    return [
+        _finding(name, True, "installed")
+        if importlib.util.find_spec(name)
+        else _finding(name, False, f"not installed; `pip install slimfl[{name}]`")
+        for name in EXTRAS
+    ]
+
+
+def _disk() -> dict[str, Any]:
+    free = shutil.disk_usage(".").free
+    return _finding("disk", free > 1e9, f"{free / 1e9:.0f} GB free here")

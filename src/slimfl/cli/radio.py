@@ -1,0 +1,276 @@
+"""`slimfl link` and `slimfl bound`: what a channel lets through, and what theorem 1 makes of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slimfl.cli.output import Json, aside, finite, floats, show, show_json
+
+if TYPE_CHECKING:
+    from slimfl.config import RadioSection
+
+Channel = Annotated[str | None, typer.Option(help="good or poor.")]
+Noise = Annotated[float | None, typer.Option(help="Noise power, instead of a named channel.")]
+Efficiency = Annotated[
+    str, typer.Option(help="u/W per segment in bit/s/Hz: one number, or one a segment.")
+]
+Split = Annotated[
+    str | None,
+    typer.Option(help="Power shares such as 0.8,0.2; optimal; or optimal-numeric."),
+]
+SegmentCount = Annotated[int | None, typer.Option(help="Number of segments.", min=1)]
+Devices = Annotated[int, typer.Option(help="Number of devices.", min=1)]
+Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
+
+
+def link(
+    channel: Channel = None,
+    noise_dbm: Noise = None,
+    spectral_efficiency: Efficiency = "1.5",
+    split: Split = None,
+    segments: SegmentCount = None,
+    devices: Devices = 10,
+    power_dbm: Annotated[float, typer.Option()] = 23.0,
+    distance_m: Annotated[float, typer.Option()] = 100.0,
+    path_loss_exponent: Annotated[float, typer.Option()] = 2.5,
+    implementation_loss_db: Annotated[float, typer.Option()] = 0.0,
+    draws: Annotated[int, typer.Option(help="Simulated draws beside the formula.", min=1)] = 10_000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    out: Out = Path("figures"),
+    json: Json = False,
+) -> None:
+    """Thresholds, decoding probabilities, the best power split, and which method suits the link."""
+    from slimfl.radio import (
+        Superposition,
+        decoding_frequencies,
+        noise_to_power,
+        optimal_split,
+        optimal_split_numeric,
+        segment_rates,
+        signal,
+    )
+    from slimfl.radio import channel as channel_of
+    from slimfl.theory import advise, inverse_probability_sum
+
+    section, count = _section(
+        channel,
+        noise_dbm,
+        spectral_efficiency,
+        split,
+        segments,
+        power_dbm=power_dbm,
+        distance_m=distance_m,
+        path_loss_exponent=path_loss_exponent,
+        implementation_loss_db=implementation_loss_db,
+    )
+    model = channel_of(section)
+    rates = segment_rates(section, count)
+    superposed = signal(section, tuple((i,) for i in range(count)), count).coding
+
+    def describe(coding: Superposition) -> dict[str, Any]:
+        probabilities = model.decoding_probabilities(coding)
+        return {
+            "split": list(coding.split),
+            "spectral_efficiency": list(coding.spectral_efficiencies),
+            "thresholds": coding.thresholds(model.noise_to_power).tolist(),
+            "decoding_probabilities": probabilities.tolist(),
+            "simulated": decoding_frequencies(model, coding, draws, seed).tolist(),
+            "D": finite(inverse_probability_sum(probabilities)),
+        }
+
+    widths = [(i + 1) / count for i in range(count)]
+    advice = advise(section, widths, devices)
+    closed = optimal_split(rates)
+    numeric = optimal_split_numeric(rates, noise_to_power(section))
+    document: dict[str, Any] = {
+        "channel": section.channel,
+        "noise_dbm": section.noise,
+        "noise_to_power": model.noise_to_power,
+        "slimfl": describe(superposed),
+        "vanilla": {
+            f"{width:g}x": describe(signal(section, (tuple(range(i + 1)),), count).coding)
+            for i, width in enumerate(widths)
+        },
+        "optimal_split": describe(Superposition(rates, closed)),
+        "optimal_split_numeric": describe(Superposition(rates, numeric)),
+        "advice": {
+            "method": advice.method,
+            "reason": advice.reason,
+            "D": {name: finite(term) for name, term in advice.terms.items()},
+        },
+        "draws": draws,
+        "figures": _draw(section, count, out),
+    }
+    if json:
+        show_json(document)
+    else:
+        _show_link(document)
+
+
+def _section(
+    channel: str | None,
+    noise_dbm: float | None,
+    spectral_efficiency: str,
+    split: str | None,
+    segments: int | None,
+    **values: Any,
+) -> tuple["RadioSection", int]:
+    """The radio section that the options describe, and the number of segments."""
+    from slimfl import config
+    from slimfl.errors import RequestError
+
+    rates = floats(spectral_efficiency, "--spectral-efficiency") or ()
+    shares: Any = split
+    if split is not None and not split.startswith("optimal"):
+        shares = floats(split, "--split")
+    told = {len(rates)} - {1} | ({len(shares)} if isinstance(shares, tuple) else set())
+    told |= {segments} if segments else set()
+    if len(told) > 1:
+        raise RequestError(
+            "--segments, --split and --spectral-efficiency tell different numbers of segments; "
+            "make them agree"
+        )
+    count = told.pop() if told else 2
+    radio = {
+        "channel": channel,
+        "noise_dbm": noise_dbm,
+        "spectral_efficiency": rates if len(rates) > 1 else rates[0],
+        "split": shares,
+        **values,
+    }
+    widths = [(i + 1) / count for i in range(count)]
+    tree = {
+        "model": {"widths": widths},
+        "radio": {key: value for key, value in radio.items() if value is not None},
+    }
+    return config.build(tree).radio, count
+
+
+def _draw(section: "RadioSection", count: int, out: Path) -> list[str]:
+    from slimfl.radio import segment_rates
+    from slimfl.report.figures import probability_figure, save, split_figure
+
+    rates = segment_rates(section, count)
+    paths = []
+    if count > 1:
+        paths.append(save(split_figure(section, rates), out / "link-split.png"))
+    paths.append(save(probability_figure(section, rates), out / "link-probability.png"))
+    return [str(path) for path in paths]
+
+
+def _show_link(document: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}")
+    for heading in ("signal", "segments", "power", "bit/s/Hz", "gain needed", "p", "simulated", "D"):
+        table.add_column(heading, justify="left" if heading == "signal" else "right")
+
+    def rows(name: str, described: dict[str, Any], segments: list[str]) -> None:
+        for i, segment in enumerate(segments):
+            table.add_row(
+                name if i == 0 else "",
+                segment,
+                f"{described['split'][i]:.3f}",
+                f"{described['spectral_efficiency'][i]:g}",
+                f"{described['thresholds'][i]:.4g}",
+                f"{described['decoding_probabilities'][i]:.4f}",
+                f"{described['simulated'][i]:.4f}",
+                "" if i else f"{described['D'] if described['D'] is not None else 'infinite':.4}",
+            )
+        table.add_section()
+
+    numbers = [str(i + 1) for i in range(len(document["slimfl"]["split"]))]
+    rows("SlimFL", document["slimfl"], numbers)
+    rows("SlimFL, best split (closed form)", document["optimal_split"], numbers)
+    rows("SlimFL, best split (numeric)", document["optimal_split_numeric"], numbers)
+    for i, (width, described) in enumerate(document["vanilla"].items(), 1):
+        rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
+    show(table, f"Advice: [bold]{document['advice']['method']}[/bold]. {document['advice']['reason']}.")
+    aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)
+
+
+def bound(
+    channel: Channel = None,
+    noise_dbm: Noise = None,
+    spectral_efficiency: Efficiency = "1.5",
+    split: Split = None,
+    segments: SegmentCount = None,
+    devices: Devices = 10,
+    weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
+    smoothness: Annotated[float, typer.Option(help="L.", min=1e-12)] = 1.0,
+    strong_convexity: Annotated[float, typer.Option(help="mu.", min=1e-12)] = 0.1,
+    delta: Annotated[float, typer.Option(help="Mean variance of a local gradient.", min=0)] = 1.0,
+    initial_distance_squared: Annotated[float, typer.Option(help="Delta_1.", min=0)] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1)] = 1000,
+    out: Out = Path("figures"),
+    json: Json = False,
+) -> None:
+    """Theorem 1: the paper's bound on the optimality gap, and the sharper one beside it."""
+    import numpy as np
+
+    from slimfl.errors import RequestError
+    from slimfl.radio import channel as channel_of
+    from slimfl.radio import signal
+    from slimfl.report.figures import bound_figure, save
+    from slimfl.theory import bound as theorem1
+    from slimfl.theory import learning_rate, optimal_weights, paper_constant, sharp_constant
+
+    section, count = _section(channel, noise_dbm, spectral_efficiency, split, segments)
+    loss_weights = floats(weights, "--weights") or optimal_weights(count)
+    if len(loss_weights) != count or abs(sum(loss_weights) - 1) > 1e-6 or min(loss_weights) <= 0:
+        raise RequestError(f"--weights takes {count} positive numbers that sum to 1")
+    if strong_convexity > smoothness:
+        raise RequestError("--strong-convexity must not exceed --smoothness")
+    coding = signal(section, tuple((i,) for i in range(count)), count).coding
+    probabilities = channel_of(section).decoding_probabilities(coding)
+    constants = {
+        "paper": paper_constant(delta, probabilities, loss_weights),
+        "sharp": sharp_constant(delta, probabilities, loss_weights, devices),
+    }
+    t = np.unique(np.geomspace(1, rounds, 200).round().astype(int))
+    curves = {
+        name: theorem1(t, smoothness, strong_convexity, initial_distance_squared, constant)
+        for name, constant in constants.items()
+    }
+    figure = save(bound_figure(t, curves), out / "bound.png")
+    shown = sorted({1, *(10**k for k in range(1, 7) if 10**k < rounds), rounds})
+    table_rows = [
+        {
+            "round": n,
+            "learning_rate": float(learning_rate(n, smoothness, strong_convexity)),
+            **{
+                f"bound_{name}": finite(
+                    float(theorem1(n, smoothness, strong_convexity, initial_distance_squared, b))
+                )
+                for name, b in constants.items()
+            },
+        }
+        for n in shown
+    ]
+    document = {
+        "decoding_probabilities": probabilities.tolist(),
+        "B": {name: finite(value) for name, value in constants.items()},
+        "bound": table_rows,
+        "figure": str(figure),
+    }
+    if json:
+        show_json(document)
+        return
+    from rich.table import Table
+
+    table = Table(title="Theorem 1: E[F] - F* after t rounds is at most")
+    for heading in ("t", "learning rate", "paper's bound", "sharper bound"):
+        table.add_column(heading, justify="right")
+    for row in table_rows:
+        table.add_row(
+            str(row["round"]),
+            f"{row['learning_rate']:.4g}",
+            *("infinite" if row[k] is None else f"{row[k]:.4g}" for k in ("bound_paper", "bound_sharp")),
+        )
+    show(
+        table,
+        f"B = {constants['paper']:.4g} (paper, lemma 1), {constants['sharp']:.4g} (sharper, "
+        f"K = {devices}); p = {', '.join(f'{p:.4f}' for p in probabilities)}",
+    )
+    aside().print(f"figure: {figure}", highlight=False, soft_wrap=True)

@@ -1,0 +1,146 @@
+"""`slimfl run` and `slimfl resume`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slimfl.cli.output import Json, aside, show, show_json
+
+if TYPE_CHECKING:
+    from slimfl.config import Experiment
+    from slimfl.data import Dataset
+    from slimfl.federation import RunFolder
+
+#: SlimFL beside Vanilla FL at every width: the comparison of the paper.
+DEFAULT_METHODS = "slimfl,vanilla-1.5x"
+
+
+def run(
+    experiment: Annotated[
+        Path | None, typer.Argument(help="A TOML file; the defaults otherwise.", show_default=False)
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="One or more of slimfl, vanilla-0.5x, vanilla-1.0x, vanilla-1.5x."),
+    ] = None,
+    channel: Annotated[str | None, typer.Option(help="good or poor.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Dirichlet concentration.")] = None,
+    rounds: Annotated[int | None, typer.Option()] = None,
+    devices: Annotated[int | None, typer.Option()] = None,
+    engine: Annotated[str | None, typer.Option(help="auto, torch or native.")] = None,
+    seed: Annotated[str | None, typer.Option(help="One or more, separated by commas.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs and the report.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train, measure and show: SlimFL beside Vanilla FL over the poor channel, unless told otherwise."""
+    from slimfl import config
+    from slimfl.errors import RequestError
+    from slimfl.federation import RunFolder, Simulation, expand
+    from slimfl.federation.simulation import load_dataset
+    from slimfl.federation.trackers import check_trackers
+
+    asked = method
+    if method is None and not (experiment and "method" in config.read_toml(experiment)):
+        asked = DEFAULT_METHODS
+    try:
+        seeds = [int(part) for part in seed.split(",")] if seed else None
+    except ValueError:
+        raise RequestError(f"--seed takes whole numbers separated by commas, not {seed!r}") from None
+    experiments = config.load(
+        experiment,
+        set_ or (),
+        method=asked.split(",") if asked else None,
+        radio__channel=channel,
+        data__alpha=alpha,
+        rounds=rounds,
+        federation__devices=devices,
+        engine=engine,
+        seed=seeds,
+        data__dir=data_dir.absolute() if data_dir else None,
+    )
+    planned: dict[str, Experiment] = {}
+    for one in experiments:
+        for name in expand([one.method], one.model.widths):
+            planned.setdefault(f"{name}-seed{one.seed}", one.model_copy(update={"method": name}))
+    check_trackers(experiments[0].track)
+    group = out or _default_folder(experiments[0])
+    if group.is_dir() and any((group / name).exists() for name in planned):
+        raise RequestError(
+            f"{group} holds these runs already; go on with `slimfl resume {group}`, "
+            "or choose another --out"
+        )
+
+    # everything is checked and laid out before the first round, so that resume knows the whole plan
+    dataset = load_dataset(experiments[0])
+    folders = []
+    for name, one in planned.items():
+        sim = Simulation(one, dataset=dataset)
+        folders.append(RunFolder.create(group / name, sim.experiment, sim.provenance()))
+    _carry_out(folders, dataset)
+    _close(group, [folder.path for folder in folders], json)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs.")],
+    data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
+    json: Json = False,
+) -> None:
+    """Go on with what is not finished; the numbers are those of a run that was never stopped."""
+    from slimfl.federation import RunFolder
+    from slimfl.report import find
+
+    folders = [RunFolder.open(record.path) for record in find([run])]
+    _carry_out(folders, None, data_dir)
+    _close(run, [folder.path for folder in folders], json)
+
+
+def _default_folder(experiment: "Experiment") -> Path:
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = f"{stamp}-{experiment.radio.channel}-alpha{experiment.data.alpha:g}"
+    return Path("runs") / name
+
+
+def _carry_out(
+    folders: list["RunFolder"], dataset: "Dataset | None", data_dir: Path | None = None
+) -> None:
+    from slimfl.cli.progress import ProgressCallback, progress_bar
+    from slimfl.federation import Simulation, finished
+    from slimfl.federation import run as run_simulation
+    from slimfl.federation.trackers import trackers
+
+    console = aside()
+    said = ""
+    with progress_bar(console) as progress:
+        for folder in folders:
+            experiment = folder.experiment()
+            if data_dir is not None:
+                moved = experiment.data.model_copy(update={"dir": data_dir.absolute()})
+                experiment = experiment.model_copy(update={"data": moved})
+            if finished(experiment, folder.metrics()):
+                continue
+            sim = Simulation(experiment, dataset=dataset)
+            sim.check_provenance(folder.provenance())
+            if sim.engine_reason != said:
+                said = sim.engine_reason
+                console.print(said, highlight=False)
+            callbacks = [ProgressCallback(progress, folder.name)]
+            run_simulation(sim, folder, [*callbacks, *trackers(experiment.track, folder.path)])
+
+
+def _close(group: Path, runs: list[Path], json: bool) -> None:
+    from slimfl.report import closing_table, find, summaries, write_report
+
+    records = find(runs)
+    report = write_report(records, group / "report.html")
+    if json:
+        show_json({"runs": summaries(records), "report": report})
+        return
+    show(closing_table(records))
+    aside().print(f"report: {report}", highlight=False, soft_wrap=True)

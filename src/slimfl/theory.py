@@ -1,0 +1,142 @@
+"""Section V of the paper: theorem 1's bound, the propositions, and when SlimFL is worth it.
+
+For S segments with decoding probabilities p_i and loss weights w_i, and delta the mean over devices
+of the variance of a local gradient,
+
+    E[F(theta_t)] - F* <= (L / mu) (mu L Delta_1 + 2 B) / (mu t + 2 L - mu)
+
+with learning rate 2 / (mu t + 2 L - mu). The paper's B (lemma 1, for any S) is
+S^2 delta (sum 1/p_i) (sum w_i^2). Segments are disjoint, so their squared norms simply add, and the
+noise of independent devices averages out: that gives B_sharp = (S delta / K) (sum 1/p_i)
+(sum w_i^2), smaller by the factor S K.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slimfl.config import RadioSection
+from slimfl.radio import (
+    Superposition,
+    channel,
+    noise_to_power,
+    optimal_split_numeric,
+    segment_rates,
+    signal,
+)
+
+Floats = NDArray[np.float64]
+
+
+def inverse_probability_sum(probabilities: ArrayLike) -> float:
+    """D = sum_i 1/p_i, the channel's part of the bound; infinite if a segment never arrives."""
+    with np.errstate(divide="ignore"):
+        return float((1 / np.asarray(probabilities, dtype=np.float64)).sum())
+
+
+def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -> float:
+    """B of lemma 1: 4 delta (1/p_1 + 1/p_2) sum w_i^2 at S = 2."""
+    weights = np.asarray(weights, dtype=np.float64)
+    channel_term = inverse_probability_sum(probabilities)
+    return float(len(weights) ** 2 * delta * channel_term * (weights**2).sum())
+
+
+def sharp_constant(
+    delta: float, probabilities: ArrayLike, weights: ArrayLike, devices: int
+) -> float:
+    """B without the slack of erratum E14."""
+    segments = len(np.asarray(weights))
+    return paper_constant(delta, probabilities, weights) / (segments * devices)
+
+
+def learning_rate(t: ArrayLike, smoothness: float, strong_convexity: float) -> Floats:
+    """Theorem 1's learning rate at iteration t = 1, 2, ..."""
+    t = np.asarray(t, dtype=np.float64)
+    return np.asarray(2 / (strong_convexity * t + 2 * smoothness - strong_convexity))
+
+
+def bound(
+    t: ArrayLike,
+    smoothness: float,
+    strong_convexity: float,
+    initial_distance_squared: float,
+    constant: float,
+) -> Floats:
+    """The right-hand side of theorem 1, equation (10), at iteration t."""
+    start = strong_convexity * smoothness * initial_distance_squared
+    rate = learning_rate(t, smoothness, strong_convexity) / 2
+    return smoothness / strong_convexity * (start + 2 * constant) * rate
+
+
+def optimal_weights(segments: int) -> tuple[float, ...]:
+    """Proposition 2: equal weights make sum w_i^2 smallest."""
+    return (1 / segments,) * segments
+
+
+#: A channel is extremely good when the bound is within this share of that of a perfect one.
+NEGLIGIBLE = 0.05
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which method the bound's own terms favour on a link, and why."""
+
+    method: str
+    reason: str
+    terms: dict[str, float]
+    """D of each method, over the segments that it delivers."""
+
+
+def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advice:
+    """Section V's favourable conditions as a rule on the terms 1/p of the bound.
+
+    * Extremely poor: the last segment reaches the server less than once a round (K p < 1), by
+      SlimFL and by Vanilla FL. The bound assumes K p deliveries, so it is void there and its 1/p
+      term dominates: the widest Vanilla FL that does arrive is preferable.
+    * Extremely good: with everything in one message D is within 5% of S, its value on a perfect
+      channel. Nothing is left to gain by superposition: Vanilla FL-1.0x.
+    * Otherwise SlimFL. One message is the superposition whose thresholds are all equal, so the best
+      split is never worse; if the configured split is, the reason names a better one.
+    """
+    count = len(widths)
+    link = channel(section)
+    superposed = link.decoding_probabilities(
+        signal(section, tuple((i,) for i in range(count)), count).coding
+    )
+    whole = [
+        float(link.decoding_probabilities(signal(section, (tuple(range(i + 1)),), count).coding)[0])
+        for i in range(count)
+    ]
+    names = [f"vanilla-{width}x" for width in widths]
+    terms = {"slimfl": inverse_probability_sum(superposed)}
+    terms |= {
+        name: inverse_probability_sum([p] * (i + 1))
+        for i, (name, p) in enumerate(zip(names, whole, strict=True))
+    }
+    slim, full, last = terms["slimfl"], terms[names[-1]], float(superposed[-1])
+    if devices * max(last, whole[-1]) < 1:
+        best = max((i for i in range(count) if devices * whole[i] >= 1), default=0)
+        reason = (
+            f"extremely poor channel: the last segment arrives {devices * last:.2g} times a round "
+            f"from {devices} devices, so the bound's term 1/p for it is void or dominates; "
+            f"{names[best]} arrives {devices * whole[best]:.2g} times"
+        )
+        return Advice(names[best], reason, terms)
+    if full <= count * (1 + NEGLIGIBLE):
+        reason = (
+            f"extremely good channel: the whole model in one message has D = {full:.4g}, and "
+            f"{count} is perfect, so superposition has less than {NEGLIGIBLE:.0%} to gain"
+        )
+        return Advice(names[-1], reason, terms)
+    reason = f"moderately poor channel: superposition has D = {slim:.4g}, one message D = {full:.4g}"
+    if slim > full:
+        rates = segment_rates(section, count)
+        best_split = optimal_split_numeric(rates, noise_to_power(section))
+        best_d = inverse_probability_sum(
+            link.decoding_probabilities(Superposition(rates, best_split))
+        )
+        shares = ",".join(f"{share:.3f}" for share in best_split)
+        reason += f"; this split wastes power, {shares} has D = {best_d:.4g}"
+    return Advice("slimfl", reason, terms)

@@ -1,0 +1,34 @@
+"""The package is held to the plain reading of algorithm 2: same seed, same numbers."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slimfl
+from slimfl.data import synthetic
+
+PLAIN = Path(__file__).parents[2] / "examples/slimfl_plain.py"
+
+
+@pytest.mark.parametrize("engine", ["torch"])
+def test_the_engine_computes_what_the_plain_loops_compute(engine):
+    spec = importlib.util.spec_from_file_location("slimfl_plain", PLAIN)
+    plain = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plain)
+    dataset = synthetic(train=600, test=200, size=8)
+
+    weights, history = plain.main(dataset, rounds=3, steps=7)
+    run = slimfl.run(dataset=dataset, rounds=3, training__steps=7, seed=0, engine=engine)
+
+    flat = np.concatenate([w.numpy().ravel() for w in weights])
+    np.testing.assert_allclose(run.parameters, flat, rtol=0, atol=2e-5)
+    moved = np.abs(flat - slimfl.Simulation(run.experiment, dataset=dataset).global_model)
+    assert moved.max() > 100 * 2e-5  # the tolerance is small against what training did
+    for line, (half, full) in zip(run.lines, history, strict=True):
+        assert line["accuracy"] == pytest.approx({"0.5x": half, "1.0x": full}, abs=0.01)
+
+
+def test_the_plain_reading_stays_short():
+    assert len(PLAIN.read_text().splitlines()) < 150
