@@ -12,7 +12,7 @@ from slimfl.data import synthetic
 PLAIN = Path(__file__).parents[2] / "examples/slimfl_plain.py"
 
 
-@pytest.mark.parametrize("engine", ["torch"])
+@pytest.mark.parametrize("engine", ["torch", "native"])
 def test_the_engine_computes_what_the_plain_loops_compute(engine):
     spec = importlib.util.spec_from_file_location("slimfl_plain", PLAIN)
     plain = importlib.util.module_from_spec(spec)

@@ -45,7 +45,14 @@ def cost(
     from rich.table import Table
 
     table = Table(title=f"{model}, images {channels} x {rows} x {columns}")
-    headings = ("width", "parameters", "multiply-adds", "bits", "segment parameters", "segment bits")
+    headings = (
+        "width",
+        "parameters",
+        "multiply-adds",
+        "bits",
+        "segment parameters",
+        "segment bits",
+    )
     for heading in headings:
         table.add_column(heading, justify="right")
     for row in costs:

@@ -7,7 +7,9 @@ import typer
 
 from slimfl.cli.output import Json, aside, show, show_json
 
-data = typer.Typer(help="Datasets: list them, fetch one, show how devices share one.", no_args_is_help=True)
+data = typer.Typer(
+    help="Datasets: list them, fetch one, show how devices share one.", no_args_is_help=True
+)
 
 Dir = Annotated[Path | None, typer.Option(help="Where the dataset's files are.")]
 
@@ -37,7 +39,9 @@ def list_(json: Json = False) -> None:
 
 @data.command()
 def fetch(
-    name: Annotated[str, typer.Argument()] = "fashion-mnist", data_dir: Dir = None, json: Json = False
+    name: Annotated[str, typer.Argument()] = "fashion-mnist",
+    data_dir: Dir = None,
+    json: Json = False,
 ) -> None:
     """Obtain a dataset and verify its checksums."""
     from slimfl.data import SOURCES, load, locate
@@ -57,7 +61,9 @@ def fetch(
     if json:
         show_json(document)
     else:
-        show(f"{name}: {len(dataset.train):,} + {len(dataset.test):,} samples in {folder}, verified")
+        show(
+            f"{name}: {len(dataset.train):,} + {len(dataset.test):,} samples in {folder}, verified"
+        )
 
 
 @data.command("show")

@@ -46,7 +46,9 @@ def _engines() -> list[dict[str, Any]]:
     gpu = torch.cuda.get_device_name() if cuda else "torch finds no CUDA device; the CPU is used"
     tuned = tune_allocator()
     return [
-        _finding("torch engine", True, f"torch {torch.__version__}, {torch.get_num_threads()} threads"),
+        _finding(
+            "torch engine", True, f"torch {torch.__version__}, {torch.get_num_threads()} threads"
+        ),
         _finding("GPU", cuda, gpu),
         _finding(
             "allocator",

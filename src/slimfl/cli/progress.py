@@ -43,7 +43,7 @@ class ProgressCallback(Callback):
         """One round further."""
         if self.task is None:
             return
-        fields = {}
+        fields: dict[str, Any] = {}
         if line["accuracy"]:
             fields["accuracy"] = "  ".join(f"{w} {a:.1%}" for w, a in line["accuracy"].items())
         speed = self.progress.tasks[self.progress.task_ids.index(self.task)].speed

@@ -162,8 +162,19 @@ def _draw(section: "RadioSection", count: int, out: Path) -> list[str]:
 def _show_link(document: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table(title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}")
-    for heading in ("signal", "segments", "power", "bit/s/Hz", "gain needed", "p", "simulated", "D"):
+    table = Table(
+        title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}"
+    )
+    for heading in (
+        "signal",
+        "segments",
+        "power",
+        "bit/s/Hz",
+        "gain needed",
+        "p",
+        "simulated",
+        "D",
+    ):
         table.add_column(heading, justify="left" if heading == "signal" else "right")
 
     def rows(name: str, described: dict[str, Any], segments: list[str]) -> None:
@@ -186,7 +197,10 @@ def _show_link(document: dict[str, Any]) -> None:
     rows("SlimFL, best split (numeric)", document["optimal_split_numeric"], numbers)
     for i, (width, described) in enumerate(document["vanilla"].items(), 1):
         rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
-    show(table, f"Advice: [bold]{document['advice']['method']}[/bold]. {document['advice']['reason']}.")
+    show(
+        table,
+        f"Advice: [bold]{document['advice']['method']}[/bold]. {document['advice']['reason']}.",
+    )
     aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)
 
 
@@ -266,7 +280,10 @@ def bound(
         table.add_row(
             str(row["round"]),
             f"{row['learning_rate']:.4g}",
-            *("infinite" if row[k] is None else f"{row[k]:.4g}" for k in ("bound_paper", "bound_sharp")),
+            *(
+                "infinite" if row[k] is None else f"{row[k]:.4g}"
+                for k in ("bound_paper", "bound_sharp")
+            ),
         )
     show(
         table,

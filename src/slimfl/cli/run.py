@@ -52,7 +52,9 @@ def run(
     try:
         seeds = [int(part) for part in seed.split(",")] if seed else None
     except ValueError:
-        raise RequestError(f"--seed takes whole numbers separated by commas, not {seed!r}") from None
+        raise RequestError(
+            f"--seed takes whole numbers separated by commas, not {seed!r}"
+        ) from None
     experiments = config.load(
         experiment,
         set_ or (),

@@ -44,4 +44,4 @@ class Dataset:
             mean.append(np.average(values, weights=counts))
             variance = np.average((values - mean[-1]) ** 2, weights=counts)
             deviation.append(max(np.sqrt(variance), 1e-6))
-        return np.float32(mean), np.float32(deviation)
+        return np.array(mean, np.float32), np.array(deviation, np.float32)

@@ -21,7 +21,10 @@ def synthetic(
         labels = np.arange(count) % classes
         shifts = random.integers(-1, 2, size=(count, 2))
         pictures: NDArray[np.float64] = np.stack(
-            [np.roll(smooth[label], shift, (0, 1)) for label, shift in zip(labels, shifts, strict=True)]
+            [
+                np.roll(smooth[label], shift, (0, 1))
+                for label, shift in zip(labels, shifts, strict=True)
+            ]
         )
         pictures = 128 + 50 * pictures + 20 * random.normal(size=pictures.shape)
         order = random.permutation(count)

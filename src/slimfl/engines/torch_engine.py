@@ -1,14 +1,23 @@
-"""The torch engine: any network of slimmable layers, on a CPU or a GPU."""
+"""The torch engine: any network of slimmable layers, on a CPU or a GPU.
 
+On a CPU, devices train side by side, one a core: that uses the cores better than splitting every
+small convolution over all of them, and the numbers do not depend on how many cores there are.
+"""
+
+import copy
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from slimfl.engines.allocator import tune_allocator
 from slimfl.engines.base import Score, Task, Update, Workload
+from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
 from slimfl.nn import Vector, at_width
 from slimfl.training import Images, LocalTrainer
@@ -16,58 +25,101 @@ from slimfl.training import Images, LocalTrainer
 #: Larger batches spill out of the cache and evaluate no faster.
 EVALUATION_BATCH = 200
 
+#: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
+WAVE = 16
+
 
 class TorchEngine:
-    """One resident network; parameters are copied in, trained, and copied out."""
+    """A few resident networks; parameters are copied in, trained, and copied out."""
 
     name = "torch"
 
     def __init__(self, workload: Workload, network: nn.Module, device: str = "cpu") -> None:
         tune_allocator()
         experiment = workload.experiment
-        if experiment.threads is not None:
-            torch.set_num_threads(experiment.threads)
-        self.threads = torch.get_num_threads()
+        self.threads = experiment.threads or available_cores()
         self.workload = workload
         self.widths = experiment.model.widths
-        self.network = network.to(device)
-        self.trainer = LocalTrainer(self.network, self.widths, experiment.training)
+        self.workers = self.threads if device == "cpu" else 1
+        self.trainers: SimpleQueue[LocalTrainer] = SimpleQueue()
+        for _ in range(self.workers):
+            own = copy.deepcopy(network).to(device)
+            self.trainers.put(LocalTrainer(own, self.widths, experiment.training))
         mean, deviation = workload.dataset.normalisation(experiment.data.normalise)
         self.training_images = Images(workload.dataset.train, mean, deviation, device)
         self.test_images = Images(workload.dataset.test, mean, deviation, device)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
-        """Train one device after the other, each on all cores."""
-        self.network.train()
-        for task in tasks:
-            lesson = self.workload.lesson(round, task)
-            parameters, state, losses = self.trainer.train(
+        """Train devices side by side, the largest of a wave first."""
+        sizes = self.workload.partition.sizes
+        wave_length = WAVE * self.workers
+        with self._pool() as pool:
+            for begin in range(0, len(tasks), wave_length):
+                wave = tasks[begin : begin + wave_length]
+                largest_first = sorted(wave, key=lambda task: -sizes[task.device])
+                futures = {
+                    task.device: pool.submit(self._train_one, round, start, task)
+                    for task in largest_first
+                }
+                for task in wave:
+                    yield futures.pop(task.device).result()
+
+    def _train_one(self, round: int, start: Vector, task: Task) -> Update:
+        lesson = self.workload.lesson(round, task)
+        trainer = self.trainers.get()
+        try:
+            trainer.network.train()
+            parameters, state, losses = trainer.train(
                 start, lesson, self.training_images, self.states.get(task.device)
             )
-            self.states.put(task.device, state)
-            held = int(self.workload.partition.sizes[task.device])
-            yield Update(task.device, parameters, held, losses)
+        finally:
+            self.trainers.put(trainer)
+        self.states.put(task.device, state)
+        held = int(self.workload.partition.sizes[task.device])
+        return Update(task.device, parameters, held, losses)
+
+    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+        """Score the widths, the batches side by side."""
+        count = len(self.test_images.labels)
+        starts = range(0, count, EVALUATION_BATCH)
+        with self._pool() as pool:
+            parts = list(pool.map(lambda s: self._evaluate_one(parameters, widths, s), starts))
+        correct, loss = torch.stack(parts).sum(0).unbind()
+        return [
+            Score(right / count, total / count)
+            for right, total in zip(correct.tolist(), loss.tolist(), strict=True)
+        ]
 
     @torch.no_grad()
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
-        """Score the widths in large batches."""
-        self.network.eval()
-        self.trainer.flat.values.data.copy_(torch.from_numpy(parameters))
-        count = len(self.test_images.labels)
-        correct = torch.zeros(len(widths), device=self.test_images.labels.device)
-        loss = torch.zeros_like(correct, dtype=torch.float64)
-        for start in range(0, count, EVALUATION_BATCH):
+    def _evaluate_one(self, parameters: Vector, widths: Sequence[int], start: int) -> Tensor:
+        """Correct answers and summed loss [2, width] of one batch."""
+        trainer = self.trainers.get()
+        try:
+            trainer.network.eval()
+            trainer.flat.values.data.copy_(torch.from_numpy(parameters))
             images, labels = self.test_images.batch(slice(start, start + EVALUATION_BATCH))
+            result = torch.zeros(2, len(widths), dtype=torch.float64)
             for row, index in enumerate(widths):
                 with at_width(self.widths[index]):
-                    logits = self.network(images)
-                correct[row] += (logits.argmax(1) == labels).sum()
-                loss[row] += nn.functional.cross_entropy(logits, labels, reduction="sum")
-        return [
-            Score(float(right) / count, float(total) / count)
-            for right, total in zip(correct.cpu(), loss.cpu(), strict=True)
-        ]
+                    logits = trainer.network(images)
+                result[0, row] = (logits.argmax(1) == labels).sum()
+                result[1, row] = nn.functional.cross_entropy(logits, labels, reduction="sum")
+        finally:
+            self.trainers.put(trainer)
+        return result
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Threads that each compute on one core; torch's own threads come back afterwards."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        pool = ThreadPoolExecutor(self.workers, initializer=torch.set_num_threads, initargs=(1,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(before)
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
         """The optimiser states that devices keep."""

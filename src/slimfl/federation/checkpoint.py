@@ -86,7 +86,7 @@ def _newest_first(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> Checkpoint:
     try:
-        with safe_open(path, "numpy") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         state = json.loads(metadata["state"])

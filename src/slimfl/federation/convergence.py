@@ -11,9 +11,7 @@ from typing import Any
 from slimfl.config import FederationSection
 
 
-def converged_round(
-    rounds: Iterable[tuple[int, float]], section: FederationSection
-) -> int | None:
+def converged_round(rounds: Iterable[tuple[int, float]], section: FederationSection) -> int | None:
     """The first round whose window passes, given (round, accuracy) in order."""
     window: list[tuple[int, float]] = []
     for round, accuracy in rounds:

@@ -105,7 +105,9 @@ class RunFolder:
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""
         try:
-            counts: list[list[int]] = json.loads((self.path / PARTITION).read_text())["class_counts"]
+            counts: list[list[int]] = json.loads((self.path / PARTITION).read_text())[
+                "class_counts"
+            ]
         except (OSError, ValueError, KeyError):
             return []
         return counts
@@ -187,5 +189,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
                 "the last complete round"
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise RequestError(f"{path} cannot be written ({error.strerror}); choose another --out") from error
+            raise RequestError(
+                f"{path} cannot be written ({error.strerror}); choose another --out"
+            ) from error
         raise

@@ -71,7 +71,10 @@ class Simulation:
         self._signal(self.method.sends(0))  # an infeasible split is told before data is loaded
         self.dataset = dataset or load_dataset(experiment)
         self.partition = partition(
-            self.dataset.train.labels, experiment.federation.devices, experiment.data, experiment.seed
+            self.dataset.train.labels,
+            experiment.federation.devices,
+            experiment.data,
+            experiment.seed,
         )
         rows, columns, channels = self.dataset.train.images.shape[1:]
         network = network or build(
@@ -174,7 +177,9 @@ class Simulation:
             try:
                 average.add(update.parameters, delivered, weight)
             except RefusedUpdateError as error:
-                log.warning("round %d: update of device %d refused: it %s", number, task.device, error)
+                log.warning(
+                    "round %d: update of device %d refused: it %s", number, task.device, error
+                )
                 refused.append(task.device)
         self.global_model = average.result()
         self.round = number
@@ -227,7 +232,9 @@ class Simulation:
             except (RequestError, RunError):
                 raise
             except Exception as error:
-                raise RunError(f"round {number}, device {task.device}, training: {error}") from error
+                raise RunError(
+                    f"round {number}, device {task.device}, training: {error}"
+                ) from error
 
     def _work(self, update: Update, task: Task) -> int:
         """Multiply-adds of a device's local training."""

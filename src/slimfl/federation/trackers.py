@@ -28,16 +28,16 @@ class TensorBoard(Callback):
     def __init__(self, folder: Path, name: str) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(str(folder / "tensorboard"))  # type: ignore[no-untyped-call]
+        self.writer = SummaryWriter(str(folder / "tensorboard"))
 
     def on_round(self, line: dict[str, Any]) -> None:
         """Add the round's scalars."""
         for key, value in scalars(line):
-            self.writer.add_scalar(key, value, line["round"])  # type: ignore[no-untyped-call]
+            self.writer.add_scalar(key, value, line["round"])
 
     def on_end(self) -> None:
         """Flush the event file."""
-        self.writer.close()  # type: ignore[no-untyped-call]
+        self.writer.close()
 
 
 class MLflow(Callback):
@@ -99,7 +99,9 @@ def check_trackers(names: tuple[str, ...]) -> None:
     """A tracker that is not installed is a wrong request, told before anything is written."""
     for name in names:
         if importlib.util.find_spec(name) is None:
-            raise RequestError(f"{name} is not installed; install it with `pip install slimfl[{name}]`")
+            raise RequestError(
+                f"{name} is not installed; install it with `pip install slimfl[{name}]`"
+            )
 
 
 def trackers(names: tuple[str, ...], folder: Path) -> list[Callback]:

@@ -63,7 +63,9 @@ def _convolution(layer: nn.Conv2d, first: bool, last: bool) -> SlimConv2d:
             layer.out_channels,
             (layer.kernel_size[0], layer.kernel_size[1]),
             (layer.stride[0], layer.stride[1]),
-            layer.padding if isinstance(layer.padding, str) else (layer.padding[0], layer.padding[1]),
+            layer.padding
+            if isinstance(layer.padding, str)
+            else (layer.padding[0], layer.padding[1]),
             (layer.dilation[0], layer.dilation[1]),
             layer.groups,
             layer.bias is not None,

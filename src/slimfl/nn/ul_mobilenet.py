@@ -4,6 +4,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slimfl.nn.layers import SlimConv2d, SlimLinear
+from slimfl.nn.widths import channels_at
 
 
 class ULMobileNet(nn.Module):
@@ -30,6 +31,11 @@ class ULMobileNet(nn.Module):
         self.depthwise2 = SlimConv2d(second, second, 3, padding=1, groups=second, bias=False)
         self.pointwise2 = SlimConv2d(second, third, 1, bias=False)
         self.head = SlimLinear(third, classes, slim_out=False)
+
+    def active_channels(self, width: float) -> tuple[int, int, int]:
+        """The channels after the stem and the two blocks at a width."""
+        first, second, third = (channels_at(total, width) for total in self.channels)
+        return first, second, third
 
     def forward(self, images: Tensor) -> Tensor:
         """The logits of images [sample, channel, row, column] at the active width."""

@@ -3,7 +3,13 @@
 The radio carries segments with a size and knows nothing of models.
 """
 
-from slimfl.radio.channel import Channel, OutageChannel, channel, decoding_frequencies, noise_to_power
+from slimfl.radio.channel import (
+    Channel,
+    OutageChannel,
+    channel,
+    decoding_frequencies,
+    noise_to_power,
+)
 from slimfl.radio.fading import FADING, Fading, Rayleigh
 from slimfl.radio.ledger import PAPER_MODEL_BITS, RadioCost, radio_cost, segment_bits
 from slimfl.radio.power import optimal_split, optimal_split_numeric

@@ -68,7 +68,7 @@ def decoding_frequencies(
 
 def noise_to_power(section: RadioSection) -> float:
     """c / P: noise power times path loss over transmit power."""
-    path_loss = section.distance_m**section.path_loss_exponent
+    path_loss: float = section.distance_m**section.path_loss_exponent
     margin_db = section.noise + section.implementation_loss_db - section.power_dbm
     return from_db(margin_db) * path_loss
 

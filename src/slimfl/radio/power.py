@@ -41,7 +41,7 @@ def optimal_split_numeric(
     pooled = isotonic_regression(burdens).x
 
     def thresholds(log_nu: float) -> Floats:
-        return 2 * np.real(lambertw(np.sqrt(np.exp(log_nu) * pooled) / 2))
+        return np.asarray(2 * lambertw(np.sqrt(np.exp(log_nu) * pooled) / 2).real)
 
     def excess(log_nu: float) -> float:
         return float(noise_to_power * (burdens / thresholds(log_nu)).sum() - 1)
@@ -51,7 +51,7 @@ def optimal_split_numeric(
 
 def _burdens(targets: Floats) -> Floats:
     before = np.concatenate([[1.0], np.cumprod(1 + targets)[:-1]])
-    return targets * before
+    return np.asarray(targets * before)
 
 
 def _split(targets: Floats, thresholds: Floats) -> tuple[float, ...]:

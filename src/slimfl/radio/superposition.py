@@ -22,7 +22,8 @@ Floats = NDArray[np.float64]
 
 def sinr_target(spectral_efficiency: float | Sequence[float] | Floats) -> Floats:
     """u' = 2^(u/W) - 1, the signal-to-interference-plus-noise ratio that a rate needs."""
-    return np.expm1(np.asarray(spectral_efficiency, dtype=np.float64) * np.log(2))
+    exponent = np.asarray(spectral_efficiency, dtype=np.float64) * np.log(2)
+    return np.asarray(np.expm1(exponent))
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Superposition:
     def thresholds(self, noise_to_power: float) -> Floats:
         """The gain each message needs, given c / P; non-decreasing."""
         needed = noise_to_power * sinr_target(self.spectral_efficiencies) / self.margins
-        return np.maximum.accumulate(needed)
+        return np.asarray(np.maximum.accumulate(needed))
 
 
 def single(spectral_efficiency: float) -> Superposition:

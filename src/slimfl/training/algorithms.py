@@ -76,8 +76,10 @@ def ustrain(
     weights: Sequence[float],
     update: Update,
 ) -> list[Tensor]:
-    """Universally slimmable training as the paper's text has it (E13): students come after the
-    teacher's update and learn from its logits from before."""
+    """Universally slimmable training as the paper's text has it (E13).
+
+    Students come after the teacher's update and learn from its logits from before.
+    """
     *narrower, full = widths
     teacher = forward(full)
     losses = [hard_loss(teacher, labels)]

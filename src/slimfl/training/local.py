@@ -46,8 +46,8 @@ class LocalTrainer:
     ) -> tuple[Vector, OptimiserState, NDArray[np.float64]]:
         """Follow a lesson from the parameters `start`.
 
-        Returns the new parameters, the optimiser's state and the mean loss of every width (NaN for
-        a width that took no part).
+        Returns the new parameters, the optimiser's state and the mean loss over the
+        images of every width (NaN for a width that took no part).
         """
         values = self.flat.values
         values.data.copy_(torch.from_numpy(start))
@@ -69,11 +69,10 @@ class LocalTrainer:
                 return logits
 
             losses = algorithm(forward, labels, widths, lesson.weights, self._update)
-            totals[widths] += torch.stack([loss.detach() for loss in losses])
+            totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
-        visits = lesson.visits.sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            means = totals.cpu().numpy() / np.where(visits > 0, visits, np.nan)
+        seen = np.diff(lesson.batch_offsets) @ lesson.visits
+        means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         result = values.detach().to("cpu", copy=True).numpy()
         return result, export_state(self.optimiser, values), means
 

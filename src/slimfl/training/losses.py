@@ -11,5 +11,5 @@ def hard_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def soft_loss(logits: Tensor, teacher: Tensor) -> Tensor:
-    """F-hat of equation (1): cross-entropy with the teacher's softmax, no gradient to the teacher."""
+    """F-hat of equation (1): cross-entropy with the softmax of the teacher, which is detached."""
     return F.cross_entropy(logits, torch.softmax(teacher.detach(), dim=1))

@@ -1,0 +1,2 @@
+#define SLIMFL_LEVEL avx2
+#include "level.h"

@@ -1,0 +1,2 @@
+#define SLIMFL_LEVEL avx512
+#include "level.h"

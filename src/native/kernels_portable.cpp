@@ -1,0 +1,2 @@
+#define SLIMFL_LEVEL portable
+#include "level.h"

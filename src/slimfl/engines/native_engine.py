@@ -1,0 +1,165 @@
+"""The native engine: UL-MobileNet in C++, several times as fast as torch on a CPU."""
+
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from slimfl.engines.base import Score, Task, Update, Workload
+from slimfl.engines.cores import available_cores
+from slimfl.engines.device_states import DeviceStates
+from slimfl.nn import ULMobileNet, Vector
+from slimfl.training import Curriculum, Lesson, OptimiserState
+
+#: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
+WAVE = 32
+
+
+def native_module() -> ModuleType | None:
+    """The compiled module, None where the package was installed without a compiler."""
+    try:
+        from slimfl import _native
+    except ImportError:
+        return None
+    return _native
+
+
+def why_not_native(network: nn.Module) -> str | None:
+    """Why the native engine cannot train this network; None if it can."""
+    if native_module() is None:
+        return "it was not compiled when slimfl was installed (no C++ compiler was found)"
+    if type(network) is not ULMobileNet:
+        return f"it computes UL-MobileNet only, and the model is {type(network).__name__}"
+    return None
+
+
+class NativeEngine:
+    """Devices side by side on all cores from one work queue, the interpreter's lock released."""
+
+    name = "native"
+
+    def __init__(self, workload: Workload, network: ULMobileNet, simd: str = "auto") -> None:
+        module = native_module()
+        assert module is not None
+        experiment = workload.experiment
+        self.workload = workload
+        self.threads = experiment.threads or available_cores()
+        rows, columns = workload.dataset.train.images.shape[1:3]
+        self.network = module.Network(
+            network.in_channels,
+            rows,
+            columns,
+            network.channels,
+            network.classes,
+            [network.active_channels(width) for width in experiment.model.widths],
+            simd,
+        )
+        mean, deviation = workload.dataset.normalisation(experiment.data.normalise)
+        self.normalisation = {"mean": mean, "std": deviation}
+        self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
+        section = experiment.training
+        self.optimiser: dict[str, Any] = {
+            "optimiser": section.optimiser,
+            "betas": section.betas,
+            "momentum": section.momentum if section.optimiser == "sgd" else 0.0,
+            "nesterov": section.nesterov and section.optimiser == "sgd",
+            "weight_decay": section.weight_decay,
+        }
+
+    def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
+        """Train in waves; devices of one wave that train alike share one call."""
+        for begin in range(0, len(tasks), WAVE * self.threads):
+            wave = tasks[begin : begin + WAVE * self.threads]
+            updates: dict[int, Update] = {}
+            for curriculum in dict.fromkeys(task.curriculum for task in wave):
+                alike = [task for task in wave if task.curriculum == curriculum]
+                updates |= self._train_alike(round, start, curriculum, alike)
+            for task in wave:
+                yield updates.pop(task.device)
+
+    def _train_alike(
+        self, round: int, start: Vector, curriculum: Curriculum, tasks: Sequence[Task]
+    ) -> dict[int, Update]:
+        lessons = [self.workload.lesson(round, task) for task in tasks]
+        moments = [self._moments(self.states.get(task.device), len(start)) for task in tasks]
+        train = self.workload.dataset.train
+        results = self.network.train_cohort(
+            start,
+            [
+                (
+                    lesson.samples,
+                    lesson.batch_offsets,
+                    first,
+                    second,
+                    steps,
+                    lesson.learning_rates,
+                    lesson.visits.view(np.uint8),
+                )
+                for lesson, (first, second, steps) in zip(lessons, moments, strict=True)
+            ],
+            train.images,
+            train.labels,
+            **self.normalisation,
+            **_algorithm(lessons[0], curriculum),
+            **self.optimiser,
+            threads=self.threads,
+        )
+        updates = {}
+        for task, (parameters, steps, losses), (first, second, _) in zip(
+            tasks, results, moments, strict=True
+        ):
+            self.states.put(task.device, self._state(first, second, steps))
+            held = int(self.workload.partition.sizes[task.device])
+            updates[task.device] = Update(task.device, parameters, held, losses)
+        return updates
+
+    def _moments(self, state: OptimiserState | None, size: int) -> tuple[Vector, Vector, int]:
+        """The arrays that the optimiser works in, and the steps it has taken."""
+        if not state:
+            return np.zeros(size, np.float32), np.zeros(size, np.float32), 0
+        if self.optimiser["optimiser"] == "sgd":
+            # SGD only asks whether there was a step: the first one fills the buffer
+            return state["momentum_buffer"].copy(), np.zeros(size, np.float32), 1
+        return state["exp_avg"].copy(), state["exp_avg_sq"].copy(), int(state["step"])
+
+    def _state(self, first: Vector, second: Vector, steps: int) -> OptimiserState:
+        """The same under torch's names, so that checkpoints do not depend on the engine."""
+        if self.optimiser["optimiser"] == "sgd":
+            return {"momentum_buffer": first} if self.optimiser["momentum"] else {}
+        return {"step": np.array(steps, np.float32), "exp_avg": first, "exp_avg_sq": second}
+
+    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+        """Score the widths together: they share work."""
+        test = self.workload.dataset.test
+        scores = self.network.evaluate(
+            parameters,
+            test.images,
+            test.labels,
+            **self.normalisation,
+            width_index=list(widths),
+            threads=self.threads,
+        )
+        return [Score(correct / len(test), loss / len(test)) for correct, loss in scores]
+
+    def device_states(self) -> dict[str, NDArray[np.float32]]:
+        """The optimiser states that devices keep."""
+        return self.states.export()
+
+    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
+        """Take back what `device_states` gave."""
+        self.states.restore(states)
+
+
+def _algorithm(lesson: Lesson, curriculum: Curriculum) -> dict[str, Any]:
+    """The lesson's algorithm in the native module's words."""
+    if curriculum.one_width:
+        return {"algorithm": "width", "mode": "accumulate", "width_index": curriculum.widths[0]}
+    stepwise = lesson.order == "sequential" and lesson.algorithm != "sustrain"
+    return {
+        "algorithm": lesson.algorithm,
+        "mode": "sequential" if stepwise else "accumulate",
+        "weights": np.array(lesson.weights),
+    }

@@ -1,0 +1,74 @@
+"""The torch engine: the same numbers for any number of threads, and torch left alone."""
+
+import numpy as np
+import pytest
+import torch
+
+import slimfl
+from slimfl.data import synthetic
+
+DATASET = synthetic(train=400, test=450, size=8)
+SETTINGS = {"dataset": DATASET, "rounds": 2, "training__steps": 3, "engine": "torch"}
+
+
+def test_numbers_do_not_depend_on_the_number_of_threads():
+    one, three = (slimfl.run(threads=n, **SETTINGS) for n in (1, 3))
+    np.testing.assert_array_equal(one.parameters, three.parameters)
+    assert [line["accuracy"] for line in one.lines] == [line["accuracy"] for line in three.lines]
+
+
+def test_torch_keeps_its_own_thread_count():
+    before = torch.get_num_threads()
+    slimfl.run(threads=2, **SETTINGS)
+    assert torch.get_num_threads() == before
+
+
+def test_evaluation_equals_one_large_batch():
+    run = slimfl.run(**SETTINGS)
+    mean, deviation = DATASET.normalisation("standard")
+    images = torch.from_numpy(DATASET.test.images).permute(0, 3, 1, 2) / 255
+    images = (images - mean[0]) / deviation[0]
+    labels = torch.from_numpy(DATASET.test.labels)
+    for width in (0.5, 1.0):
+        with slimfl.at_width(width), torch.no_grad():
+            logits = run.network(images)
+        right = (logits.argmax(1) == labels).float().mean().item()
+        assert run.lines[-1]["accuracy"][f"{width}x"] == pytest.approx(right, abs=0.003)
+        loss = torch.nn.functional.cross_entropy(logits, labels).item()
+        assert run.lines[-1]["loss"][f"{width}x"] == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_failing_device_ends_the_round_with_its_name():
+    class Fragile(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = slimfl.SlimLinear(64, 10, slim_in=False, slim_out=False)
+            self.calls = 0
+
+        def forward(self, x):
+            if self.training and len(x) == 3:
+                raise ValueError("three is too few")
+            return self.head(x.flatten(1))
+
+    with pytest.raises(slimfl.RunError, match=r"round 1, device \d+, training: three is too few"):
+        slimfl.run(
+            dataset=DATASET,
+            network=Fragile(),
+            rounds=1,
+            data__partition="iid",
+            federation__devices=10,
+            training__epochs=1,
+            training__batch_size=37,
+        )
+
+
+@pytest.mark.parametrize("state", ["kept", "fresh"])
+def test_optimiser_state_is_kept_or_fresh(state):
+    sim = slimfl.Simulation(
+        slimfl.config.build({"rounds": 2, "training": {"steps": 2, "optimiser_state": state}}),
+        dataset=DATASET,
+    )
+    sim.step()
+    sim.step()
+    steps = {k: float(v) for k, v in sim.engine.device_states().items() if k.endswith("/step")}
+    assert steps == ({f"{d}/step": 4.0 for d in range(10)} if state == "kept" else {})
