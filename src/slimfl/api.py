@@ -102,5 +102,9 @@ def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callb
     extra = trackers(sim.experiment.track, folder.path) if folder else []
     lines = simulation.run(sim, folder, [*callbacks, *extra])
     return Run(
-        sim.experiment, lines, sim.global_model, sim.trained_network(), folder.path if folder else None
+        sim.experiment,
+        lines,
+        sim.global_model,
+        sim.trained_network(),
+        folder.path if folder else None,
     )

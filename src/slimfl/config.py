@@ -254,7 +254,9 @@ def load(
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise RequestError(f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}")
+            raise RequestError(
+                f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
+            )
         _override(tree, key.strip(), _literal(value.strip()))
     for key, value in values.items():
         if value is not None:

@@ -109,7 +109,7 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
         float(link.decoding_probabilities(signal(section, (tuple(range(i + 1)),), count).coding)[0])
         for i in range(count)
     ]
-    names = [f"vanilla-{width}x" for width in widths]
+    names = [f"vanilla-{round(width, 3)}x" for width in widths]
     terms = {"slimfl": inverse_probability_sum(superposed)}
     terms |= {
         name: inverse_probability_sum([p] * (i + 1))
@@ -130,7 +130,9 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
             f"{count} is perfect, so superposition has less than {NEGLIGIBLE:.0%} to gain"
         )
         return Advice(names[-1], reason, terms)
-    reason = f"moderately poor channel: superposition has D = {slim:.4g}, one message D = {full:.4g}"
+    reason = (
+        f"moderately poor channel: superposition has D = {slim:.4g}, one message D = {full:.4g}"
+    )
     if slim > full:
         rates = segment_rates(section, count)
         best_split = optimal_split_numeric(rates, noise_to_power(section))

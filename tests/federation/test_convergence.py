@@ -11,7 +11,10 @@ SECTION = FederationSection(
 def naive(accuracies, section):
     for end in range(section.convergence_window, len(accuracies) + 1):
         window = np.array(accuracies[end - section.convergence_window : end])
-        if window.mean() > section.convergence_accuracy and window.std() < section.convergence_deviation:
+        if (
+            window.mean() > section.convergence_accuracy
+            and window.std() < section.convergence_deviation
+        ):
             return end
     return None
 

@@ -20,9 +20,7 @@ def test_each_segment_is_the_mean_over_the_devices_that_delivered_it():
 
 
 @given(
-    st.integers(0, 8).flatmap(
-        lambda n: st.lists(st.integers(0, 3), min_size=n, max_size=n)
-    ),
+    st.integers(0, 8).flatmap(lambda n: st.lists(st.integers(0, 3), min_size=n, max_size=n)),
     st.booleans(),
     st.sampled_from(["keep", "zero"]),
 )
@@ -35,9 +33,7 @@ def test_equals_a_naive_loop_over_parameters(counts, weighted, missing):
         average.add(update, range(count), weight)
     result = average.result()
     for i, segment in enumerate(SEGMENTS.of):
-        pairs = [
-            (w, u[i]) for u, c, w in zip(updates, counts, weights, strict=True) if c > segment
-        ]
+        pairs = [(w, u[i]) for u, c, w in zip(updates, counts, weights, strict=True) if c > segment]
         if pairs:
             expected = sum(w * float(v) for w, v in pairs) / sum(w for w, _ in pairs)
         elif missing == "zero" and any(counts):

@@ -22,7 +22,11 @@ def test_vanilla_trains_one_width_and_sends_its_segments_as_one_message():
 
 
 def test_vanilla_15_is_every_width_by_itself():
-    assert expand(["slimfl", "vanilla-1.5x"], (0.5, 1.0)) == ["slimfl", "vanilla-0.5x", "vanilla-1.0x"]
+    assert expand(["slimfl", "vanilla-1.5x"], (0.5, 1.0)) == [
+        "slimfl",
+        "vanilla-0.5x",
+        "vanilla-1.0x",
+    ]
     assert expand(["vanilla-1.0x", "vanilla-1.5x"], (0.5, 1.0)) == ["vanilla-1.0x", "vanilla-0.5x"]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Json, show, show_json
+from slimfl.cli.output import Json, aside, show, show_json
 
 
 def bench(
@@ -13,10 +13,10 @@ def bench(
     json: Json = False,
 ) -> None:
     """Time the engines on the same work in interleaved repetitions; compare ratios, not seconds."""
-    from slimfl.bench import benchmark, table
+    from slimfl.bench import benchmark, tables
 
-    document = benchmark(repetitions, images)
+    document = benchmark(repetitions, images, tell=lambda text: aside().print(text))
     if json:
         show_json(document)
     else:
-        show(table(document))
+        show(tables(document))

@@ -22,7 +22,7 @@ def cost(
     bits_per_parameter: Annotated[float, typer.Option(min=1)] = 32.0,
     json: Json = False,
 ) -> None:
-    """Parameters, multiply-adds and bits per width and per segment, the paper's figures beside them."""
+    """Parameters, multiply-adds and bits per width and segment, the paper's beside them."""
     from slimfl import config, nn
     from slimfl.errors import RequestError
 

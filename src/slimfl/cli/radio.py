@@ -89,7 +89,7 @@ def link(
         "noise_to_power": model.noise_to_power,
         "slimfl": describe(superposed),
         "vanilla": {
-            f"{width:g}x": describe(signal(section, (tuple(range(i + 1)),), count).coding)
+            f"{round(width, 3)}x": describe(signal(section, (tuple(range(i + 1)),), count).coding)
             for i, width in enumerate(widths)
         },
         "optimal_split": describe(Superposition(rates, closed)),
@@ -187,7 +187,7 @@ def _show_link(document: dict[str, Any]) -> None:
                 f"{described['thresholds'][i]:.4g}",
                 f"{described['decoding_probabilities'][i]:.4f}",
                 f"{described['simulated'][i]:.4f}",
-                "" if i else f"{described['D'] if described['D'] is not None else 'infinite':.4}",
+                "" if i else "infinite" if described["D"] is None else f"{described['D']:.4g}",
             )
         table.add_section()
 

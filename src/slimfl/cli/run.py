@@ -39,7 +39,7 @@ def run(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train, measure and show: SlimFL beside Vanilla FL over the poor channel, unless told otherwise."""
+    """Train, measure and show: by default SlimFL beside Vanilla FL over the poor channel."""
     from slimfl import config
     from slimfl.errors import RequestError
     from slimfl.federation import RunFolder, Simulation, expand

@@ -39,7 +39,10 @@ class Dataset:
         mean, deviation = [], []
         for channel in range(channels):
             # a histogram of bytes gives the exact moments without a float copy of the images
-            counts = np.bincount(self.train.images[..., channel].ravel(), minlength=256)
+            counts = np.zeros(256, np.int64)
+            for start in range(0, len(self.train), 1000):
+                some = self.train.images[start : start + 1000, ..., channel]
+                counts += np.bincount(some.ravel(), minlength=256)
             values = np.arange(256) / 255
             mean.append(np.average(values, weights=counts))
             variance = np.average((values - mean[-1]) ** 2, weights=counts)

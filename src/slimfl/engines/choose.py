@@ -32,9 +32,7 @@ def choose(workload: Workload, network: nn.Module) -> Choice:
     assert isinstance(network, ULMobileNet)
     engine = NativeEngine(workload, network)
     why = "as asked" if wanted == "native" else f"the model is {type(network).__name__}"
-    return Choice(
-        engine, f"native engine ({engine.network.simd}) on {engine.threads} cores: {why}"
-    )
+    return Choice(engine, f"native engine ({engine.network.simd}) on {engine.threads} cores: {why}")
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:

@@ -1,5 +1,6 @@
 """The native engine: UL-MobileNet in C++, several times as fast as torch on a CPU."""
 
+import importlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -21,10 +22,9 @@ WAVE = 32
 def native_module() -> ModuleType | None:
     """The compiled module, None where the package was installed without a compiler."""
     try:
-        from slimfl import _native
+        return importlib.import_module("slimfl._native")
     except ImportError:
         return None
-    return _native
 
 
 def why_not_native(network: nn.Module) -> str | None:

@@ -1,7 +1,7 @@
 """Rounds: who trains, what is merged, what is saved."""
 
 from slimfl.federation.callbacks import Callback
-from slimfl.federation.convergence import convergence, converged_round
+from slimfl.federation.convergence import converged_round, convergence
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names

@@ -64,7 +64,8 @@ class Superposition:
     def thresholds(self, noise_to_power: float) -> Floats:
         """The gain each message needs, given c / P; non-decreasing."""
         needed = noise_to_power * sinr_target(self.spectral_efficiencies) / self.margins
-        return np.asarray(np.maximum.accumulate(needed))
+        nested: Floats = np.maximum.accumulate(needed)
+        return nested
 
 
 def single(spectral_efficiency: float) -> Superposition:

@@ -1,0 +1,108 @@
+"""Runners that take turns: the processes of `worker.py`, started once and told when to work."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from typing import Any, Self
+
+from slimfl.bench.work import Work
+from slimfl.errors import RunError
+
+#: A round of the bench takes seconds; a runner that is silent for so long has failed.
+PATIENCE_S = 600
+
+
+class Runner:
+    """One or more worker processes that work at the same time."""
+
+    def __init__(self, name: str, commands: Sequence[Sequence[str]]) -> None:
+        self.name, self.commands = name, commands
+        self.processes: list[subprocess.Popen[str]] = []
+        self.startup_s = 0.0
+        self.peak_mb = 0.0
+
+    def __enter__(self) -> Self:
+        """Start the processes and wait until all are ready."""
+        for command in self.commands:
+            self.processes.append(
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        self.startup_s = max(answer["startup_s"] for answer in self._answers())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            if process.stdin is not None:
+                process.stdin.close()
+        for process in self.processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def once(self) -> dict[str, float]:
+        """Work once; amounts are summed over the processes, the time is that of the slowest."""
+        for process in self.processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        answers = self._answers()
+        self.peak_mb = max(self.peak_mb, sum(answer["peak_mb"] for answer in answers))
+        return {
+            "seconds": max(answer["seconds"] for answer in answers),
+            **{
+                key: sum(answer[key] for answer in answers)
+                for key in ("images", "gflops")
+                if key in answers[0]
+            },
+        }
+
+    def _answers(self) -> list[dict[str, Any]]:
+        answers = []
+        for process in self.processes:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            # a library may print of its own accord; the protocol's lines are JSON objects
+            while line and not line.startswith("{"):
+                line = process.stdout.readline()
+            if not line:
+                assert process.stderr is not None
+                last = (process.stderr.read().strip().splitlines() or ["no message"])[-1]
+                raise RunError(f"the runner {self.name!r} of the bench failed: {last}")
+            answers.append(json.loads(line))
+        return answers
+
+
+def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
+    """A runner of this package; its devices are dealt out to the processes."""
+    commands = []
+    for rank in range(processes):
+        devices = len(range(rank, work.devices, processes))
+        share = json.dumps(asdict(replace(work, devices=devices)))
+        commands.append(
+            [sys.executable, "-m", "slimfl.bench.worker", name, str(time.time()), share]
+        )
+    return Runner(name, commands)
+
+
+def interleave(runners: Sequence[Runner], repetitions: int) -> dict[str, list[dict[str, float]]]:
+    """All runners in turn, again and again: what disturbs one repetition disturbs all alike."""
+    with ExitStack() as stack:
+        for runner in runners:
+            stack.enter_context(runner)
+        results: dict[str, list[dict[str, float]]] = {runner.name: [] for runner in runners}
+        for _ in range(repetitions):
+            for runner in runners:
+                results[runner.name].append(runner.once())
+    return results

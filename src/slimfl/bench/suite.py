@@ -1,0 +1,142 @@
+"""What `slimfl bench` measures."""
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from slimfl.bench.ratios import rates, ratio, spread
+from slimfl.bench.runners import Runner, interleave, local_runner
+from slimfl.bench.work import Work
+from slimfl.engines.cores import available_cores
+from slimfl.engines.native_engine import native_module
+from slimfl.nn import ULMobileNet
+
+PLAIN, BEST = "bare-torch", "bare-torch-one-core"
+
+LABELS = {
+    "native": "slimfl, native engine",
+    "torch": "slimfl, torch engine",
+    PLAIN: "bare PyTorch, as one would write it",
+    BEST: "bare PyTorch, the best: one process a core, tuned allocator",
+}
+
+#: How the cost grows: the cohort stays at 100 devices of 5 images while the population grows.
+POPULATIONS = (100, 1_000, 10_000, 100_000)
+LOCAL_IMAGES = (20, 200, 2_000)
+WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
+
+
+def benchmark(
+    repetitions: int,
+    images: int,
+    peers: Sequence[Callable[[Work], Runner]] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """All measurements as one document of plain values."""
+    native = native_module() is not None
+    base = Work(images_per_device=max(1, images // 10))
+    document: dict[str, Any] = {
+        "machine": {"cores": available_cores(), "processor": platform.machine()},
+        "repetitions": repetitions,
+        "rows": {},
+    }
+    for kind in ("sustrain", "fedavg"):
+        tell(f"{kind}: engines and bare PyTorch in turn")
+        document["rows"][kind] = _engines(replace(base, kind=kind), repetitions, native)
+    row = document["rows"]["sustrain"]
+    document["torch_over_plain_torch"] = row["ratios"][f"torch / {PLAIN}"]["median"]
+    document["torch_over_best_torch"] = row["ratios"][f"torch / {BEST}"]["median"]
+    if native:
+        document["native_over_best_torch"] = row["ratios"][f"native / {BEST}"]["median"]
+        document["native_over_plain_torch"] = row["ratios"][f"native / {PLAIN}"]["median"]
+        document["fma_fraction"] = row["fma_fraction"]["median"]
+        tell("evaluation against training")
+        document["evaluation"] = _evaluation(base, repetitions)
+        tell("growth with devices, local images and widths")
+        document["growth"] = _growth()
+    return document
+
+
+def _engines(work: Work, repetitions: int, native: bool) -> dict[str, Any]:
+    runners = [local_runner("torch", work), local_runner(PLAIN, work)]
+    runners.append(local_runner(BEST, work, processes=available_cores()))
+    if native:
+        runners = [local_runner("native", work), local_runner("fma-limit", work), *runners]
+    results = interleave(runners, repetitions)
+    speed = {name: rates(each) for name, each in results.items() if name != "fma-limit"}
+    ours = [name for name in ("native", "torch") if name in speed]
+    row: dict[str, Any] = {
+        "work": asdict(work),
+        "images_per_s": {name: spread(values) for name, values in speed.items()},
+        "ratios": {f"{a} / {b}": ratio(speed[a], speed[b]) for a in ours for b in speed if a != b},
+        "startup_s": {r.name: r.startup_s for r in runners if r.name != "fma-limit"},
+        "peak_mb": {r.name: r.peak_mb for r in runners if r.name != "fma-limit"},
+    }
+    if native:
+        limit = [result["gflops"] for result in results["fma-limit"]]
+        flops = _textbook_flops(work)
+        row["fma_limit_gflops"] = spread(limit)
+        row["flops_per_image"] = flops
+        row["fma_fraction"] = spread(
+            [s * flops / (g * 1e9) for s, g in zip(speed["native"], limit, strict=True)]
+        )
+    return row
+
+
+def _textbook_flops(work: Work) -> float:
+    """Operations of the textbook method for one image, with nothing shared between widths."""
+    module = native_module()
+    assert module is not None
+    model = ULMobileNet()
+    network = module.Network(
+        1, 28, 28, model.channels, 10, [model.active_channels(w) for w in work.widths]
+    )
+    if work.kind == "sustrain":
+        return float(network.textbook_flops("sustrain"))
+    return float(network.textbook_flops("width", len(work.widths) - 1))
+
+
+def _evaluation(work: Work, repetitions: int) -> dict[str, Any]:
+    """10,000 test images at both widths against a round of 60,000 training images."""
+    runners = [local_runner("native", work), local_runner("native-evaluation", work)]
+    results = interleave(runners, repetitions)
+    full_round = [60_000 / rate for rate in rates(results["native"])]
+    evaluation = [result["seconds"] for result in results["native-evaluation"]]
+    return {"share_of_a_round": ratio(evaluation, full_round)}
+
+
+def _growth(repetitions: int = 5) -> dict[str, Any]:
+    """Native engine: seconds per trained device, images a second, per axis."""
+    populations = {
+        f"{count} devices": local_runner(
+            "native", Work(devices=count, images_per_device=5, batch_size=5, cohort=100)
+        )
+        for count in POPULATIONS
+    }
+    local = {
+        f"{count} images": local_runner("native", Work(images_per_device=count))
+        for count in LOCAL_IMAGES
+    }
+    widths = {
+        f"S = {len(listed)}": local_runner("native", Work(widths=listed)) for listed in WIDTH_LISTS
+    }
+    return {
+        "population": _axis(populations, repetitions),
+        "local images": _axis(local, repetitions),
+        "widths": _axis(widths, repetitions),
+    }
+
+
+def _axis(runners: dict[str, Runner], repetitions: int) -> dict[str, Any]:
+    for name, runner in runners.items():
+        runner.name = name
+    results = interleave(list(runners.values()), repetitions)
+    return {
+        name: {
+            "images_per_s": spread(rates(results[name])),
+            "startup_s": runner.startup_s,
+            "peak_mb": runner.peak_mb,
+        }
+        for name, runner in runners.items()
+    }

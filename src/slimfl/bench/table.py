@@ -1,0 +1,66 @@
+"""The bench's results for a person."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from slimfl.bench.suite import BEST, LABELS, PLAIN
+
+
+def tables(document: dict[str, Any]) -> RenderableType:
+    """One table a kind of work, then the growth of the cost."""
+    parts: list[RenderableType] = [_engines(kind, row) for kind, row in document["rows"].items()]
+    if "growth" in document:
+        parts += [_growth(document["growth"]), _summary(document)]
+    return Group(*parts)
+
+
+def _engines(kind: str, row: dict[str, Any]) -> Table:
+    work = row["work"]
+    table = Table(
+        title=f"{kind}: {work['devices']} devices of {work['images_per_device']} images, "
+        f"batches of {work['batch_size']}"
+    )
+    headings = ("images/s", f"x {PLAIN}", f"x {BEST}", "start-up s", "peak MB")
+    table.add_column("runner")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for name, rate in row["images_per_s"].items():
+        table.add_row(
+            LABELS.get(name, name),
+            _range(rate, ",.0f"),
+            *(_range(row["ratios"].get(f"{name} / {b}"), ".2f") for b in (PLAIN, BEST)),
+            f"{row['startup_s'][name]:.1f}",
+            f"{row['peak_mb'][name]:,.0f}",
+        )
+    return table
+
+
+def _growth(growth: dict[str, Any]) -> Table:
+    table = Table(title="native engine: how the cost grows")
+    table.add_column("")
+    for heading in ("images/s", "peak MB"):
+        table.add_column(heading, justify="right")
+    for axis, rows in growth.items():
+        table.add_row(f"[bold]{axis}[/bold]")
+        for name, row in rows.items():
+            table.add_row(name, _range(row["images_per_s"], ",.0f"), f"{row['peak_mb']:,.0f}")
+    return table
+
+
+def _summary(document: dict[str, Any]) -> str:
+    share = document["evaluation"]["share_of_a_round"]["median"]
+    return (
+        f"SUSTrain: native is {document['native_over_best_torch']:.2f}x the best bare PyTorch, "
+        f"{document['native_over_plain_torch']:.2f}x the plain one, and "
+        f"{document['fma_fraction']:.0%} of the FMA limit; the torch engine is "
+        f"{document['torch_over_best_torch']:.2f}x the best bare one. Evaluating 10,000 images at "
+        f"both widths takes {share:.1%} of a round of 60,000."
+    )
+
+
+def _range(value: dict[str, float] | None, form: str) -> str:
+    if value is None:
+        return ""
+    return f"{value['median']:{form}} ({value['min']:{form}} - {value['max']:{form}})"

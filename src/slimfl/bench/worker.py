@@ -1,0 +1,105 @@
+"""A process that does one runner's work whenever it is told to.
+
+Runners are processes of their own because thread counts and allocator settings are process-wide. A
+worker prints a line of JSON when it is ready, and one for each line it reads; it uses no time while
+it waits, so that runners can take turns in one run of the bench. Peers speak the same protocol.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+from slimfl.bench.work import Work
+
+#: Does the work once and says how much of what it did.
+DoWork = Callable[[], dict[str, float]]
+
+
+def serve(prepare: Callable[[], DoWork], started: float) -> None:
+    """Prepare, then do the work once for every line on standard input."""
+    do_work = prepare()
+    do_work()  # the first round pays for buffers and caches
+    print(json.dumps({"startup_s": time.time() - started}), flush=True)
+    for _ in sys.stdin:
+        begin = time.perf_counter()
+        done = do_work()
+        seconds = time.perf_counter() - begin
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, **done}), flush=True)
+
+
+def engine_runner(work: Work, engine: str) -> DoWork:
+    """Whole rounds of the simulation: training, radio, aggregation and bookkeeping."""
+    from slimfl.bench.images import bench_dataset
+    from slimfl.federation import Simulation
+
+    sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
+
+    def round_() -> dict[str, float]:
+        sim.step()
+        return {"images": work.images}
+
+    return round_
+
+
+def evaluation_runner(work: Work, engine: str) -> DoWork:
+    """Evaluation of both widths on a test set of Fashion-MNIST's size."""
+    from slimfl.bench.images import bench_dataset
+    from slimfl.federation import Simulation
+
+    sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held, test=10_000))
+
+    def evaluate() -> dict[str, float]:
+        sim.engine.evaluate(sim.global_model, range(len(work.widths)))
+        return {"images": 10_000}
+
+    return evaluate
+
+
+def bare_runner(work: Work, tuned: bool) -> DoWork:
+    """Bare PyTorch; `tuned` is one core's share of the best that can be written."""
+    import torch
+
+    from slimfl.bench.bare_torch import BareLoop
+    from slimfl.engines.allocator import tune_allocator
+
+    if tuned:
+        torch.set_num_threads(1)
+        tune_allocator()
+    loop = BareLoop(work.kind, work.devices, work.images_per_device, work.batch_size)
+
+    def round_() -> dict[str, float]:
+        loop.round()
+        return {"images": work.images}
+
+    return round_
+
+
+def fma_runner() -> DoWork:
+    """The limit that fused multiply-adds set on all cores."""
+    from slimfl.engines.cores import available_cores
+    from slimfl.engines.native_engine import native_module
+
+    module = native_module()
+    assert module is not None
+    return lambda: {"gflops": module.fma_peak(available_cores(), 0.3)}
+
+
+def main() -> None:
+    """`python -m slimfl.bench.worker RUNNER STARTED WORK`."""
+    runner, started, work = sys.argv[1], float(sys.argv[2]), Work(**json.loads(sys.argv[3]))
+    runners: dict[str, Callable[[], DoWork]] = {
+        "native": lambda: engine_runner(work, "native"),
+        "torch": lambda: engine_runner(work, "torch"),
+        "native-evaluation": lambda: evaluation_runner(work, "native"),
+        "bare-torch": lambda: bare_runner(work, tuned=False),
+        "bare-torch-one-core": lambda: bare_runner(work, tuned=True),
+        "fma-limit": fma_runner,
+    }
+    serve(runners[runner], started)
+
+
+if __name__ == "__main__":
+    main()

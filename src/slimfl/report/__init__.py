@@ -1,0 +1,50 @@
+"""What a person sees: figures, tables and the HTML report, all from run folders.
+
+Matplotlib and Plotly are imported by what draws with them, when it draws.
+"""
+
+from slimfl.report.console import closing_table, compare_table
+from slimfl.report.expected import expected_shares
+from slimfl.report.figures import (
+    accuracy_figure,
+    bound_figure,
+    partition_figure,
+    probability_figure,
+    save,
+    split_figure,
+)
+from slimfl.report.groups import Group, group, title
+from slimfl.report.headline import caveats, headline
+from slimfl.report.html import write_report
+from slimfl.report.over_seeds import GroupRow, Spread
+from slimfl.report.records import RunRecord, find, load
+from slimfl.report.run_row import RunRow, run_row
+from slimfl.report.summary import Summary, summaries, summarise
+
+__all__ = [
+    "Group",
+    "GroupRow",
+    "RunRecord",
+    "RunRow",
+    "Spread",
+    "Summary",
+    "accuracy_figure",
+    "bound_figure",
+    "caveats",
+    "closing_table",
+    "compare_table",
+    "expected_shares",
+    "find",
+    "group",
+    "headline",
+    "load",
+    "partition_figure",
+    "probability_figure",
+    "run_row",
+    "save",
+    "split_figure",
+    "summaries",
+    "summarise",
+    "title",
+    "write_report",
+]

@@ -1,0 +1,70 @@
+"""How every static figure looks, and how it gets into a file. There is no window and no pyplot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slimfl.errors import RequestError
+from slimfl.report.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#5b6670",
+    "axes.labelcolor": "#1d2329",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e7ea",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "hatch.linewidth": 0.5,
+    "figure.facecolor": "white",
+}
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure as png, pdf or svg, by the path's suffix; the same figure, the same file."""
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in ("png", "pdf", "svg"):
+        raise RequestError(
+            f"a figure cannot be written to {path}; end the name in .png, .pdf or .svg"
+        )
+    import matplotlib
+
+    undated = {"png": None, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    with whole_file(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "slimfl"}):
+        figure.savefig(temporary, format=kind, dpi=200, metadata=undated)
+    return path
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one set of axes in the common style, its size in inches."""
+    with grid(1, 1, width, height) as (figure, axes):
+        yield figure, axes[0]
+
+
+@contextmanager
+def grid(
+    rows: int, columns: int, width: float, height: float
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure with several sets of axes in the common style."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):  # pyplot stays out: it keeps figures and wants a screen
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, list(figure.subplots(rows, columns, squeeze=False).flat)

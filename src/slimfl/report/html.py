@@ -1,0 +1,140 @@
+"""The report: one HTML file that needs nothing else, neither a server nor a network.
+
+Plotly is embedded; a content security policy forbids the page to load anything from anywhere.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from slimfl.errors import RequestError
+from slimfl.report import curves, sections
+from slimfl.report.curves import DEVICES, POINTS
+from slimfl.report.groups import Group, by_scene, group
+from slimfl.report.records import RunRecord
+from slimfl.report.summary import Summary, summarise
+from slimfl.report.whole_file import whole_file
+
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+
+def write_report(records: Iterable[RunRecord], path: Path) -> Path:
+    """Write the report of these runs and return its path."""
+    contents = page(list(records))
+    with whole_file(path) as temporary:
+        temporary.write_text(contents, encoding="utf-8")
+    return path
+
+
+def page(records: Sequence[RunRecord]) -> str:
+    """The whole report as text."""
+    from plotly.offline import get_plotlyjs
+
+    if not records:
+        raise RequestError("there is nothing to report; give at least one run folder")
+    groups, summary = by_scene(group(records)), summarise(records)
+    canvas = sections.Canvas()
+    scenes = sections.Scenes(groups, summary)
+    parts = [
+        ("result", "The result", sections.headline_section(summary)),
+        ("table", "Closing table", sections.table_section(summary)),
+        ("accuracy", "Accuracy over rounds", sections.accuracy_section(scenes, canvas)),
+        ("arrivals", "What arrived", sections.arrival_section(scenes, canvas)),
+        ("delivered", "Measured and expected", sections.delivered_section(scenes, canvas)),
+        ("costs", "Bits and energy", sections.cost_section(scenes, canvas)),
+        ("partition", "Who holds what", sections.partition_section(groups, canvas)),
+        ("experiment", "The experiment", sections.experiment_section(groups)),
+    ]
+    contents = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
+    body = "".join(
+        f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>'
+        f"{html}</section>"
+        for key, title, html in parts
+    )
+    title = _title(groups)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>{_asset("page.css")}</style>
+</head>
+<body>
+<header><p class="kind">slimfl report</p><h1>{escape(title)}</h1>
+<p class="subtitle">{escape(_subtitle(records, groups))}</p></header>
+<nav aria-label="Contents"><ol>{contents}</ol></nav>
+<main>
+<noscript><p class="note">The plots need JavaScript; the words and tables do not.</p></noscript>
+{_thinned() if canvas.thinned else ""}
+{body}
+</main>
+<script type="application/json" id="slimfl-data">{_json(_data(groups, summary, canvas))}</script>
+<script type="application/json" id="slimfl-plots">{_json(canvas.plots)}</script>
+<script>{get_plotlyjs()}</script>
+<script>{_asset("page.js")}</script>
+</body>
+</html>
+"""
+
+
+def _title(groups: Sequence[Group]) -> str:
+    names = list(dict.fromkeys(each.name for each in groups))
+    scenes = list(dict.fromkeys(each.scene for each in groups))
+    shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+    if len(shown) > 1:
+        shown = [", ".join(shown[:-1]) + f" and {shown[-1]}"]
+    where = f"the {scenes[0]}" if len(scenes) == 1 else f"{len(scenes)} settings"
+    return f"{shown[0]} over {where}"
+
+
+def _subtitle(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
+    first = groups[0].runs[0].experiment
+    datasets = ", ".join(dict.fromkeys(r.experiment.data.dataset for r in records))
+    devices = "/".join(dict.fromkeys(str(r.experiment.federation.devices) for r in records))
+    runs = f"{len(records)} runs" if len(records) > 1 else "1 run"
+    widths = ", ".join(f"{width}x" for width in first.model.widths)
+    return f"{datasets} · {devices} devices · widths {widths} · {runs}"
+
+
+def _thinned() -> str:
+    return (
+        f"<p class='note' id='thinned'>The runs are long: plots show at most {POINTS:,} rounds and "
+        f"{DEVICES} devices (twice as many in the partition), evenly picked. Tables and sentences "
+        "use all of them.</p>"
+    )
+
+
+def _data(groups: Sequence[Group], summary: Summary, canvas: sections.Canvas) -> dict[str, Any]:
+    """The numbers behind the page, for scripts that read it."""
+    return {
+        "summary": summary.as_json(),
+        "curves": [
+            {
+                "name": each.name,
+                "scene": each.scene,
+                "method": each.method,
+                "seeds": [run.experiment.seed for run in each.runs],
+                "accuracy": {w: asdict(c) for w, c in curves.accuracy_curves(each).items()},
+                "energy_j": asdict(curves.energy_curve(each)),
+            }
+            for each in groups
+        ],
+        "thinned": canvas.thinned,
+    }
+
+
+def _json(value: Any) -> str:
+    """JSON that no text inside can end the script element around it."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _asset(name: str) -> str:
+    return resources.files("slimfl.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,176 @@
+"""One run as a row of the closing table, computed from its metrics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, pstdev
+from typing import Any, Self
+
+from slimfl.federation import Line, convergence, finished
+from slimfl.report.records import RunRecord
+
+#: A final accuracy is the mean over so many of the last evaluated rounds.
+LAST = 10
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One width's accuracy in one run, as fractions of 1."""
+
+    final: float
+    """The mean over the last evaluated rounds, at most `LAST`."""
+    deviation: float
+    """The standard deviation (of the population) over those rounds."""
+    best: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What became of one segment in one run."""
+
+    sent_mb: float
+    decoded_mb: float
+    dropped_mb: float
+    delivered: int
+    """How often a device delivered it and the server merged it."""
+    asked: int
+    """How often a device was asked; 0 when the method never sends this segment."""
+
+    @property
+    def delivered_share(self) -> float | None:
+        """The share of the asked devices that delivered it."""
+        return self.delivered / self.asked if self.asked else None
+
+    def __add__(self, other: Segment) -> Segment:
+        return Segment(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What some rounds cost."""
+
+    rounds: int
+    airtime_s: float
+    energy_j: float
+    paper_power_w: float
+    """Table VII's communication cost: one device's transmit power, added up over the rounds."""
+    paper_gflops: float
+    """Table VII's computing cost: a forward pass at every trained width, over the rounds."""
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Self:
+        """The sum over these rounds."""
+        return cls(
+            rounds=len(lines),
+            airtime_s=sum(line["airtime_s"] for line in lines),
+            energy_j=sum(line["energy_j"] for line in lines),
+            paper_power_w=sum(line["paper_power_mw"] for line in lines) / 1e3,
+            paper_gflops=sum(line["paper_mflops"] for line in lines) / 1e3,
+        )
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run, or the Vanilla FL runs of all widths under one seed taken together."""
+
+    method: str
+    path: str | None
+    """The run's folder; None for a sum of runs."""
+    seed: int
+    channel: str
+    noise_dbm: float
+    alpha: float | None
+    """None for a partition that has no such thing."""
+    rounds_done: int
+    rounds_asked: int
+    complete: bool
+    accuracy: dict[str, Accuracy]
+    """By the name of the width."""
+    segments: list[Segment]
+    total: Costs
+    converged_round: int | None
+    until_converged: Costs | None
+    refused: int
+    images: int | None
+    """Training images that passed, each counted once however many widths it trained."""
+    training_s: float
+
+    @property
+    def images_per_s(self) -> float | None:
+        """Speed of training."""
+        return self.images / self.training_s if self.images and self.training_s else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        plain = asdict(self)
+        for segment, values in zip(self.segments, plain["segments"], strict=True):
+            values["delivered_share"] = segment.delivered_share
+        return {**plain, "images_per_s": self.images_per_s}
+
+
+def run_row(record: RunRecord) -> RunRow:
+    """The row of one run."""
+    experiment, lines = record.experiment, record.lines
+    reached = convergence(lines, experiment.federation)
+    return RunRow(
+        method=experiment.method,
+        path=str(record.path),
+        seed=experiment.seed,
+        channel=experiment.radio.channel,
+        noise_dbm=experiment.radio.noise,
+        alpha=experiment.data.alpha if experiment.data.partition.startswith("dirichlet") else None,
+        rounds_done=len(lines),
+        rounds_asked=experiment.rounds,
+        complete=finished(experiment, lines),
+        accuracy=_accuracy(record.evaluated),
+        segments=[_segment(lines, s) for s in range(len(experiment.model.widths))],
+        total=Costs.of(lines),
+        converged_round=reached,
+        until_converged=(
+            None if reached is None else Costs.of([li for li in lines if li["round"] <= reached])
+        ),
+        refused=sum(len(line["refused"]) for line in lines),
+        images=_images(record),
+        training_s=sum(line["seconds"]["training"] for line in lines),
+    )
+
+
+def _accuracy(evaluated: list[Line]) -> dict[str, Accuracy]:
+    if not evaluated:
+        return {}
+    widths = evaluated[0]["accuracy"]
+    curves = {width: [line["accuracy"][width] for line in evaluated] for width in widths}
+    return {
+        width: Accuracy(fmean(values[-LAST:]), pstdev(values[-LAST:]), max(values))
+        for width, values in curves.items()
+    }
+
+
+def _segment(lines: list[Line], segment: int) -> Segment:
+    def megabytes(key: str) -> float:
+        return float(sum(line[key][segment] for line in lines)) / 8e6
+
+    sent = megabytes("bits_sent")
+    asked = sum(len(line["devices"]) + len(line["dropped_out"]) for line in lines)
+    delivered = sum(line["delivered"][segment] for line in lines)
+    return Segment(
+        sent, megabytes("bits_decoded"), megabytes("bits_dropped"), delivered, asked if sent else 0
+    )
+
+
+def _images(record: RunRecord) -> int | None:
+    """Images in the local training of all rounds; a device's share of the data says how many."""
+    if not record.class_counts:
+        return None
+    training = record.experiment.training
+    held = [sum(counts) for counts in record.class_counts]
+    steps = training.steps
+    if steps is None:
+        each = [samples * (training.epochs or 1) for samples in held]
+    else:
+        each = [min(training.batch_size, samples) * steps for samples in held]
+    return sum(int(each[device]) for line in record.lines for device in line["devices"])

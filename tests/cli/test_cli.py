@@ -1,0 +1,223 @@
+"""The command line as a user meets it: results, JSON, wrong requests, speed of the help."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = [
+    "--rounds", "2",
+    "--set", "data.dataset=synthetic",
+    "--set", "data.train_samples=300",
+    "--set", "training.steps=2",
+]  # fmt: skip
+
+
+def slimfl(*arguments, cwd=None, timeout=120):
+    return subprocess.run(
+        [sys.executable, "-c", "from slimfl.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory):
+    """The three runs of a small `slimfl run`."""
+    path = tmp_path_factory.mktemp("cli") / "group"
+    done = slimfl("run", *SMALL, "--out", path, "--json")
+    assert done.returncode == 0, done.stderr
+    return path, json.loads(done.stdout)
+
+
+def test_run_writes_a_folder_a_method_and_a_report(group):
+    path, document = group
+    assert sorted(p.name for p in path.iterdir()) == [
+        "report.html", "slimfl-seed0", "vanilla-0.5x-seed0", "vanilla-1.0x-seed0",
+    ]  # fmt: skip
+    assert Path(document["report"]) == path / "report.html"
+    methods = {row["method"] for row in document["runs"]}
+    assert {"slimfl", "vanilla-0.5x", "vanilla-1.0x"} <= methods
+
+
+def test_run_prints_a_closing_table_and_nothing_else_on_standard_output(tmp_path):
+    done = slimfl("run", *SMALL, "--method", "slimfl", "--out", tmp_path / "g")
+    assert done.returncode == 0, done.stderr
+    assert "slimfl" in done.stdout
+    assert "engine" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_run_refuses_to_overwrite_and_resume_finds_nothing_to_do(group):
+    path, document = group
+    again = slimfl("run", *SMALL, "--out", path)
+    assert again.returncode == 2
+    assert "slimfl resume" in again.stderr
+    resumed = slimfl("resume", path, "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["runs"] == document["runs"]
+
+
+def test_resume_carries_out_runs_that_were_only_planned(group, tmp_path):
+    import shutil
+
+    path, document = group
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    for file in ("metrics.jsonl", "partition.json"):
+        (copy / "vanilla-1.0x-seed0" / file).unlink()
+    shutil.rmtree(copy / "vanilla-1.0x-seed0/checkpoints")
+    done = slimfl("resume", copy, "--json")
+    assert done.returncode == 0, done.stderr
+
+    def accuracies(runs):
+        return {row["method"]: row["accuracy"] for row in runs}
+
+    assert accuracies(json.loads(done.stdout)["runs"]) == accuracies(document["runs"])
+
+
+def test_compare_and_report(group, tmp_path):
+    path, _ = group
+    compared = slimfl("compare", path / "slimfl-seed0", path / "vanilla-1.0x-seed0")
+    assert compared.returncode == 0, compared.stderr
+    assert "vanilla-1.0x" in compared.stdout
+    reported = slimfl("report", path, "--out", tmp_path / "r.html", "--json")
+    assert reported.returncode == 0, reported.stderr
+    assert (tmp_path / "r.html").stat().st_size > 1e6
+
+
+def test_cost_prints_ours_beside_the_papers():
+    done = slimfl("cost", "ul-mobilenet", "--json")
+    half, full = json.loads(done.stdout)["widths"]
+    assert (half["parameters"], full["parameters"]) == (1530, 4586)
+    assert (half["paper"]["parameters"], full["paper"]["parameters"]) == (2293, 4586)
+    assert (half["segment_parameters"], full["segment_parameters"]) == (1530, 3056)
+
+
+@pytest.mark.parametrize(
+    ("channel", "expected"),
+    [("good", (0.983, 0.964, 0.993, 0.973)), ("poor", (0.810, 0.632, 0.912, 0.704))],
+)
+def test_link_reproduces_table_vi(channel, expected, tmp_path):
+    done = slimfl("link", "--channel", channel, "--draws", 10_000, "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    formula = document["slimfl"]["decoding_probabilities"] + [
+        v["decoding_probabilities"][0] for v in document["vanilla"].values()
+    ]
+    simulated = document["slimfl"]["simulated"] + [
+        v["simulated"][0] for v in document["vanilla"].values()
+    ]
+    for p, drawn, paper in zip(formula, simulated, expected, strict=True):
+        deviation = (p * (1 - p) / 10_000) ** 0.5
+        assert abs(p - paper) < 0.0005 + 3 * deviation
+        assert abs(drawn - p) < 4 * deviation
+    for figure in document["figures"]:
+        assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_link_for_a_person(tmp_path):
+    done = slimfl("link", "--segments", 3, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Advice" in done.stdout
+
+
+def test_bound_falls_with_the_rounds_and_the_sharper_one_is_lower(tmp_path):
+    done = slimfl("bound", "--rounds", 500, "--json", cwd=tmp_path)
+    rows = json.loads(done.stdout)["bound"]
+    assert rows[0]["bound_paper"] > rows[-1]["bound_paper"]
+    assert all(row["bound_sharp"] < row["bound_paper"] for row in rows)
+
+
+def test_data_show_draws_a_partition(tmp_path):
+    done = slimfl("data", "show", "--dataset", "synthetic", "--alpha", 0.1, "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert sum(map(sum, document["class_counts"])) == 2000
+    assert (tmp_path / document["figure"]).exists()
+
+
+def test_doctor_and_data_list_answer():
+    for command in (("doctor",), ("data", "list")):
+        done = slimfl(*command, "--json")
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+
+
+WRONG = {
+    "unknown key": (("run", "--set", "radio.nose_dbm=-40"), "radio.noise_dbm"),
+    "alpha": (("run", "--alpha", "0"), "data.alpha"),
+    "split sum": (("run", "--set", "radio.split=[0.8,0.3]"), "sum to 1"),
+    "split infeasible": (("run", "--set", "radio.split=[0.5,0.5]"), "would work"),
+    "too many devices": (
+        ("run", "--devices", "9999", "--set", "data.dataset=synthetic"),
+        "federation.devices",
+    ),
+    "channel": (("run", "--channel", "terrible"), "good, poor"),
+    "method": (("run", "--method", "slimlf"), "vanilla-0.5x"),
+    "seed": (("run", "--seed", "a"), "whole numbers"),
+    "toml missing": (("run", "no-such.toml"), "no-such.toml"),
+    "dataset": (("run", "--set", "data.dataset=cifar"), "fashion-mnist"),
+    "data dir": (("run", "--data-dir", "."), "--data-dir"),
+    "run folder": (("resume", "."), "."),
+    "report folder": (("report", "no-such-run"), "no-such-run"),
+    "model": (("cost", "vgg"), "ul-mobilenet"),
+    "native engine": (
+        ("run", "--engine", "native", "--set", "model.name=slimfl.nn:slimmable"),
+        "model",
+    ),
+    "segments": (("link", "--segments", "3", "--split", "0.8,0.2"), "agree"),
+    "rates": (("link", "--spectral-efficiency", "fast"), "numbers"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_request_is_status_2_and_one_sentence(name, tmp_path):
+    arguments, hint = WRONG[name]
+    done = slimfl(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert hint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_corrupt_data_file_is_status_2(tmp_path):
+    for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (tmp_path / f"{name}-ubyte").write_bytes(b"\0\0\x08\x03nonsense")
+    done = slimfl("run", "--set", f"data.dataset={tmp_path}", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "train-images-idx3-ubyte" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_status_2(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = slimfl("run", *SMALL, "--out", tmp_path / "file" / "runs")
+    assert done.returncode == 2, done.stderr
+    assert "--out" in done.stderr
+
+
+def test_help_answers_at_once():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = slimfl("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0
+    assert {"run", "resume", "compare", "report", "link", "bound", "cost", "data", "doctor"} <= set(
+        done.stdout.split()
+    )
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import slimfl.cli"],
+        capture_output=True,
+        text=True,
+        env={**os.environ},
+    ).stderr
+    for heavy in ("torch", "numpy", "pydantic", "rich", "matplotlib", "plotly"):
+        assert f" {heavy}\n" not in loaded, f"{heavy} is imported before a command needs it"

@@ -1,0 +1,91 @@
+import pytest
+
+from slimfl.config import RadioSection
+from slimfl.errors import RequestError
+from slimfl.radio import optimal_split
+from slimfl.report import (
+    accuracy_figure,
+    bound_figure,
+    partition_figure,
+    probability_figure,
+    save,
+    split_figure,
+)
+
+
+def test_partition_bars_are_the_counts():
+    (axes,) = partition_figure([[30, 10], [0, 60], [5, 5]], "title").axes
+    assert [bar.get_width() for bar in axes.patches] == [30, 0, 5, 10, 60, 5]
+    assert axes.get_title(loc="left") == "title"
+    with pytest.raises(RequestError, match="dealt no data"):
+        partition_figure([], "")
+
+
+def test_accuracy_lines_and_bands(paper_runs):
+    (axes,) = accuracy_figure(paper_runs).axes
+    labels = [line.get_label() for line in axes.lines]
+    assert labels == [
+        "SlimFL, 0.5x", "SlimFL, 1.0x", "Vanilla FL-0.5x, 0.5x", "Vanilla FL-1.0x, 1.0x"
+    ]  # fmt: skip
+    assert list(axes.lines[0].get_ydata()) == pytest.approx([55, 65])
+    assert axes.lines[0].get_linestyle() != axes.lines[1].get_linestyle()
+    assert axes.lines[0].get_color() == axes.lines[1].get_color()
+    assert len(axes.collections) == 4
+
+
+def test_a_scene_is_a_panel(make_run):
+    figure = accuracy_figure(
+        [make_run(), make_run(name="b", experiment={"radio__channel": "good"})]
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Poor channel", "Good channel"]
+
+
+@pytest.mark.parametrize("rates", [(1.5, 1.5), (1.0, 1.0, 1.0), (2.0, 0.5)])
+def test_the_split_curve_is_lowest_at_the_optimum(rates):
+    (axes,) = split_figure(RadioSection(channel="good", split="optimal"), rates).axes
+    curve, closed, _numeric, _configured = axes.lines
+    lowest = curve.get_xdata()[curve.get_ydata().argmin()]
+    assert closed.get_xdata()[0] == pytest.approx(optimal_split(rates)[0])
+    assert lowest == pytest.approx(closed.get_xdata()[0], abs=0.03)
+
+
+def test_probabilities_at_the_poor_channel_are_table_6():
+    (axes,) = probability_figure(RadioSection(noise_dbm=-45), (1.5, 1.5)).axes
+    at_poor = {
+        line.get_label(): float(line.get_ydata()[150])
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+    }
+    assert axes.lines[0].get_xdata()[150] == pytest.approx(-40)
+    assert list(at_poor.values()) == pytest.approx([0.810, 0.632, 0.912, 0.704], abs=1e-3)
+    marks = [text.get_text() for text in axes.texts]
+    assert marks == ["good (-51)", "poor (-40)", "now (-45)"]
+
+
+def test_rates_and_widths_of_the_caller_count():
+    (axes,) = probability_figure(RadioSection(), (1.0, 0.5, 0.5), (0.25, 0.5, 1.0)).axes
+    labels = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
+    assert labels[3:] == ["Vanilla FL-0.25x", "Vanilla FL-0.5x", "Vanilla FL-1.0x"]
+    half, full = (axes.lines[i].get_ydata()[150] for i in (4, 5))
+    assert 0 < full < half < 1
+
+
+def test_bounds_fall_on_logarithmic_axes():
+    (axes,) = bound_figure([1, 10, 100], {"paper": [9.0, 3.0, 1.0], "sharp": [0.9, 0.3, 0.1]}).axes
+    assert [line.get_label() for line in axes.lines] == ["paper", "sharp"]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_figures_are_saved_by_suffix_and_repeatable(tmp_path, suffix):
+    first, second = (
+        save(partition_figure([[1, 2], [3, 4]], "t"), tmp_path / name / f"f.{suffix}")
+        for name in "ab"
+    )
+    assert first.read_bytes() == second.read_bytes()
+    assert [path.name for path in first.parent.iterdir()] == [first.name]
+
+
+def test_another_suffix_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="end the name in"):
+        save(partition_figure([[1]], ""), tmp_path / "f.bmp")

@@ -1,0 +1,96 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from slimfl.report import (
+    caveats,
+    closing_table,
+    compare_table,
+    expected_shares,
+    headline,
+    summarise,
+)
+from slimfl.report.cells import plain
+
+
+def printed(table) -> str:
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(table)
+    return console.export_text()
+
+
+def test_a_lead_is_counted_in_points(make_run):
+    runs = [
+        make_run("slimfl", curves={"0.5x": [0.80, 0.81], "1.0x": [0.90, 0.90]}),
+        make_run("vanilla-0.5x", curves={"0.5x": [0.70, 0.71]}),
+        make_run("vanilla-1.0x", curves={"1.0x": [0.80, 1.00]}),
+    ]
+    said = headline(summarise(runs))
+    assert said[0] == (
+        "At width 0.5x over the poor channel, SlimFL (80.5 %) leads, "
+        "10.0 points ahead of Vanilla FL-0.5x (70.5 %)."
+    )
+    assert "tie: 0.0 points apart, within one deviation (10.0)." in said[1]
+    assert "one run of SlimFL, 1.00 J with a run of Vanilla FL for each (2.00 times" in said[2]
+    assert any("one seed" in note for note in caveats(summarise(runs)))
+
+
+def test_the_leader_is_not_hard_coded(make_run):
+    runs = [
+        make_run("slimfl", curves={"0.5x": [0.5, 0.5], "1.0x": [0.5, 0.5]}),
+        make_run("vanilla-1.0x", curves={"1.0x": [0.6, 0.6]}),
+    ]
+    alone, ranked = headline(summarise(runs))
+    assert "stands alone" in alone
+    assert "Vanilla FL-1.0x (60.0 %) leads, 10.0 points ahead of SlimFL" in ranked
+
+
+def test_an_unfinished_run_and_refused_updates_are_told(make_run):
+    run = make_run(experiment={"rounds": 9}, refused=[1], delivered=[1, 1])
+    notes = " ".join(caveats(summarise([run])))
+    assert "2 of 9 rounds" in notes
+    assert "refused 2 updates" in notes
+
+
+def test_the_closing_table_fits_100_columns(paper_runs):
+    text = printed(closing_table(paper_runs))
+    assert "Vanilla FL-1.5x" in text
+    assert "60.0 ± 7.1" in text
+    assert "100.0 / 50.0" in text
+    assert "deviation over 2 seeds" in text
+
+
+def test_the_comparison_has_differences_in_points(paper_runs):
+    text = printed(compare_table(paper_runs))
+    assert "Vanilla FL-0.5x" in text, "names are not folded"
+    assert text.count("(-10.0)") == 4
+
+
+def test_scenes_are_told_apart(make_run):
+    runs = [make_run(), make_run(name="b", experiment={"radio__channel": "good"})]
+    text = printed(closing_table(runs))
+    assert "poor channel" in text
+    assert "good channel" in text
+
+
+def test_expected_shares_are_equation_5(make_run):
+    # the paper's table VI, poor channel
+    assert expected_shares(make_run().experiment) == pytest.approx([0.810, 0.632], abs=1e-3)
+    half = make_run("vanilla-0.5x", curves={"0.5x": [0.5]}, experiment={"federation__dropout": 0.5})
+    assert expected_shares(half.experiment) == pytest.approx([0.912 / 2, 0], abs=1e-3)
+    assert expected_shares(half.experiment.model_copy(update={"method": "mine"})) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.00"),
+        (0.00001234, "0.0000123"),
+        (12.345, "12.3"),
+        (999.6, "1,000"),
+        (123456, "123,456"),
+    ],
+)
+def test_numbers_have_no_powers_of_ten(value, text):
+    assert plain(value) == text
