@@ -139,6 +139,7 @@ WRONG = [
     ("radio.noise_dbm", NAN, "finite"),
     ("radio.noise_dbm", "loud", "number"),
     ("radio.split", [0.8, 0.3], "sum to 1"),
+    ("radio.split", [0.7, 0.2], "sum to 1"),
     ("radio.split", [0.5, 0.3, 0.2], "3 values for 2 widths"),
     ("radio.split", "best", "optimal"),
     ("radio.spectral_efficiency", 0, "greater than 0"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from slimfl.cli import main
+
 SMALL = [
     "--rounds", "2",
     "--set", "data.dataset=synthetic",
@@ -50,7 +52,7 @@ def test_run_writes_a_folder_a_method_and_a_report(group):
 def test_run_prints_a_closing_table_and_nothing_else_on_standard_output(tmp_path):
     done = slimfl("run", *SMALL, "--method", "slimfl", "--out", tmp_path / "g")
     assert done.returncode == 0, done.stderr
-    assert "slimfl" in done.stdout
+    assert "SlimFL" in done.stdout
     assert "engine" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 
@@ -87,7 +89,7 @@ def test_compare_and_report(group, tmp_path):
     path, _ = group
     compared = slimfl("compare", path / "slimfl-seed0", path / "vanilla-1.0x-seed0")
     assert compared.returncode == 0, compared.stderr
-    assert "vanilla-1.0x" in compared.stdout
+    assert "Vanilla FL-1.0x" in compared.stdout
     reported = slimfl("report", path, "--out", tmp_path / "r.html", "--json")
     assert reported.returncode == 0, reported.stderr
     assert (tmp_path / "r.html").stat().st_size > 1e6
@@ -176,32 +178,51 @@ WRONG = {
 }
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run the command in this process, in an empty folder: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_request_is_status_2_and_one_sentence(name, tmp_path):
+def test_a_wrong_request_is_status_2_and_one_sentence(name, here, tmp_path):
     arguments, hint = WRONG[name]
-    done = slimfl(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert hint in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    status, out, error = here(*arguments)
+    assert status == 2
+    assert out == ""
+    assert hint in error
+    assert error.count("\n") == 1
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_corrupt_data_file_is_status_2(tmp_path):
+def test_a_wrong_request_leaves_no_traceback_in_a_shell(tmp_path):
+    done = slimfl("run", "--alpha", "-1", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "slimfl: data.alpha: input should be greater than 0 (it is -1.0)\n"
+
+
+def test_a_corrupt_data_file_is_status_2(here, tmp_path):
     for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
         (tmp_path / f"{name}-ubyte").write_bytes(b"\0\0\x08\x03nonsense")
-    done = slimfl("run", "--set", f"data.dataset={tmp_path}", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "train-images-idx3-ubyte" in done.stderr
-    assert done.stderr.count("\n") == 1
+    status, _, error = here("run", "--set", f"data.dataset={tmp_path}")
+    assert status == 2
+    assert "train-images-idx3-ubyte" in error
+    assert error.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_is_status_2(tmp_path):
+def test_a_folder_that_cannot_be_written_is_status_2(here, tmp_path):
     (tmp_path / "file").write_text("")
-    done = slimfl("run", *SMALL, "--out", tmp_path / "file" / "runs")
-    assert done.returncode == 2, done.stderr
-    assert "--out" in done.stderr
+    status, _, error = here("run", *SMALL, "--out", tmp_path / "file" / "runs")
+    assert status == 2
+    assert "--out" in error
 
 
 def test_help_answers_at_once():

@@ -46,6 +46,12 @@ OWN = """
             SlimLinear(8, classes, slim_out=False),
         )
 
+    def normed(classes):
+        return nn.Sequential(
+            nn.BatchNorm2d(1), SlimConv2d(1, 8, 3, slim_in=False), nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(), SlimLinear(8, classes, slim_out=False),
+        )
+
     def plain():
         return nn.Linear(2, 2)
 
@@ -116,6 +122,7 @@ def test_the_weights_of_an_own_network_are_a_function_of_the_seed_too(factory):
         ("own_networks_for_tests:constant", "constant"),
         ("own_networks_for_tests:number", "int"),
         ("own_networks_for_tests:plain", "slimmable"),
+        ("own_networks_for_tests:normed", "BatchNorm"),  # its running statistics do not travel
         ("builtins:dict", "builtins:dict"),
         ("torch.nn:Identity", "slimmable"),
     ],
@@ -139,6 +146,7 @@ def test_a_model_that_cannot_be_had_is_refused_by_name(name, words):
         {"channels": [-4, 4, 8]},
         {"channels": [4.5, 4, 8]},
     ],
+    ids=str,
 )
 def test_bad_options_are_refused(options):
     with pytest.raises(RequestError, match=r"model\.options"):

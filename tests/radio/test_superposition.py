@@ -162,6 +162,7 @@ def proposed_split(message):
         ((1.5,) * 4, (0.25,) * 4, 1),
         ((1.0, 1.0, 1.0, 1.0), (0.8, 0.16, 0.02, 0.02), 3),
     ],
+    ids=str,
 )
 def test_an_infeasible_split_is_refused_with_its_segment_and_a_split_that_works(
     rates, split, segment

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from slimfl.config import TrainingSection
 from slimfl.data import Samples
-from slimfl.nn import at_width, flatten, segments
+from slimfl.nn import at_width, flatten, segments, slimmable
 from slimfl.training import Curriculum, Images, LocalTrainer, lesson
 
 TWO, FOUR = (0.5, 1.0), (0.25, 0.5, 0.75, 1.0)
@@ -204,6 +205,21 @@ def test_training_is_the_same_whoever_trained_before(make_network, images):
         assert np.array_equal(model, model2)
         assert np.array_equal(losses, losses2)
         assert all(np.array_equal(state[name], state2[name]) for name in state)
+
+
+def test_dropout_is_a_function_of_the_lesson_too(samples):
+    """The adapter admits dropout layers; their zeros must not depend on who trained before."""
+    section = TrainingSection(learning_rate=0.01, epochs=1)
+    torch.manual_seed(0)
+    network = slimmable(
+        nn.Sequential(nn.Flatten(), nn.Linear(36, 16), nn.Dropout(0.5), nn.Linear(16, 3))
+    )
+    start = flatten(network)
+    images = Images(samples, np.float32([0.5]), np.float32([0.25]))
+    trainer = LocalTrainer(network, TWO, section)
+    one, _, _ = trainer.train(start, make_lesson(section), images, None)
+    same, _, _ = trainer.train(start, make_lesson(section), images, None)
+    assert np.array_equal(one, same)
 
 
 def test_results_and_start_are_not_the_trainers_own_memory(make_network, images):

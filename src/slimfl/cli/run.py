@@ -85,6 +85,7 @@ def run(
     for name, one in planned.items():
         sim = Simulation(one, dataset=dataset)
         folders.append(RunFolder.create(group / name, sim.experiment, sim.provenance()))
+    aside().print(sim.engine_reason, highlight=False)
     _carry_out(folders, dataset)
     _close(group, [folder.path for folder in folders], json)
 
@@ -117,9 +118,7 @@ def _carry_out(
     from slimfl.federation import run as run_simulation
     from slimfl.federation.trackers import trackers
 
-    console = aside()
-    said = ""
-    with progress_bar(console) as progress:
+    with progress_bar(aside()) as progress:
         for folder in folders:
             experiment = folder.experiment()
             if data_dir is not None:
@@ -129,9 +128,6 @@ def _carry_out(
                 continue
             sim = Simulation(experiment, dataset=dataset)
             sim.check_provenance(folder.provenance())
-            if sim.engine_reason != said:
-                said = sim.engine_reason
-                console.print(said, highlight=False)
             callbacks = [ProgressCallback(progress, folder.name)]
             run_simulation(sim, folder, [*callbacks, *trackers(experiment.track, folder.path)])
 

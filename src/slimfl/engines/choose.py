@@ -31,8 +31,8 @@ def choose(workload: Workload, network: nn.Module) -> Choice:
         return _torch(workload, network, f"not the native one: {obstacle}")
     assert isinstance(network, ULMobileNet)
     engine = NativeEngine(workload, network)
-    why = "as asked" if wanted == "native" else f"the model is {type(network).__name__}"
-    return Choice(engine, f"native engine ({engine.network.simd}) on {engine.threads} cores: {why}")
+    where = f"({engine.network.simd}) on {engine.threads} cores"
+    return Choice(engine, f"native engine {where}: it is compiled, and the model is UL-MobileNet")
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:

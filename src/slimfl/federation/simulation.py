@@ -29,7 +29,7 @@ from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
 from slimfl.federation.run_folder import Line, RunFolder, RunWriter
 from slimfl.nn import Vector, build, flatten, load_flat, multiply_adds, segments
-from slimfl.radio import Channel, Messages, Signal, radio_cost, segment_bits, signal
+from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
 from slimfl.training import learning_rates
 
@@ -152,10 +152,7 @@ class Simulation:
         who = cohort(federation, experiment.seed, number)
         gains = self.channel.gains(experiment.seed, number, federation.devices)[who.active]
         signals = [self._signal(self.method.sends(device)) for device in who.active]
-        messages_decoded = [
-            int(self.channel.decoded(sent.coding, gains[k : k + 1])[0])
-            for k, sent in enumerate(signals)
-        ]
+        messages_decoded = self._decode(signals, gains)
         arrived = [
             sent.segments_decoded(count)
             for sent, count in zip(signals, messages_decoded, strict=True)
@@ -222,6 +219,14 @@ class Simulation:
             count = len(self.experiment.model.widths)
             self._signals[messages] = signal(self.experiment.radio, messages, count)
         return self._signals[messages]
+
+    def _decode(self, signals: Sequence[Signal], gains: Gains) -> list[int]:
+        """How many messages of each signal arrive; devices that send alike are decoded at once."""
+        decoded = np.zeros(len(signals), np.int64)
+        for sent in dict.fromkeys(signals):
+            who = [k for k, other in enumerate(signals) if other is sent]
+            decoded[who] = self.channel.decoded(sent.coding, gains[who])
+        return decoded.tolist()
 
     def _updates(self, number: int, tasks: Sequence[Task]) -> Iterator[Update]:
         """The engine's updates; an error says in which round, on which device it happened."""

@@ -10,7 +10,7 @@ from slimfl.radio.channel import (
     decoding_frequencies,
     noise_to_power,
 )
-from slimfl.radio.fading import FADING, Fading, Rayleigh
+from slimfl.radio.fading import FADING, Fading, Gains, Rayleigh
 from slimfl.radio.ledger import PAPER_MODEL_BITS, RadioCost, radio_cost, segment_bits
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
@@ -21,6 +21,7 @@ __all__ = [
     "PAPER_MODEL_BITS",
     "Channel",
     "Fading",
+    "Gains",
     "Messages",
     "OutageChannel",
     "RadioCost",

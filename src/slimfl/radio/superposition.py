@@ -59,7 +59,7 @@ class Superposition:
         """a_i / P: what is left of a message's power after the interference it can bear."""
         split = np.asarray(self.split)
         after = split[::-1].cumsum()[::-1] - split
-        return split - sinr_target(self.spectral_efficiencies) * after
+        return np.asarray(split - sinr_target(self.spectral_efficiencies) * after)
 
     def thresholds(self, noise_to_power: float) -> Floats:
         """The gain each message needs, given c / P; non-decreasing."""

@@ -62,14 +62,13 @@ def lesson(
     """The lesson of a device that holds these samples; a function of (seed, round, device)."""
     samples, offsets = _batches(section, held, generator(seed, "batches", round, device))
     steps = len(offsets) - 1
-    random = generator(seed, "sandwich", round, device)
     return Lesson(
         algorithm="one-width" if curriculum.one_width else section.algorithm,
         order=section.order,
         weights=section.weights or (1 / width_count,) * width_count,
         samples=samples,
         batch_offsets=offsets,
-        visits=_visits(section, curriculum, width_count, steps, random),
+        visits=_visits(section, curriculum, width_count, steps, (seed, round, device)),
         learning_rates=learning_rates(section, rounds, round, steps),
     )
 
@@ -93,7 +92,7 @@ def _visits(
     curriculum: Curriculum,
     width_count: int,
     steps: int,
-    random: np.random.Generator,
+    key: tuple[int, int, int],
 ) -> NDArray[np.bool_]:
     visits = np.zeros((steps, width_count), np.bool_)
     visits[:, list(curriculum.widths)] = True
@@ -101,6 +100,8 @@ def _visits(
     drop = len(curriculum.widths) - max(section.sampled_widths, 2)
     if section.algorithm == "ustrain" and inner and drop > 0:
         # the sandwich rule: the narrowest and the widest always, the others by lot
+        seed, round, device = key
+        random = generator(seed, "sandwich", round, device)
         left_out = random.random((steps, len(inner))).argsort(axis=1)[:, :drop]
         np.put_along_axis(visits, np.asarray(inner)[left_out], False, axis=1)
     return visits
