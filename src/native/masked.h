@@ -34,13 +34,11 @@ constexpr int panels(int vector_count) {
 SLIMFL_INLINE void store_subset_sums(float* table, const Vec (&term)[4]) {
     Vec sum[16];
     sum[0] = Vec{};
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        sum[1 << i] = term[i];
-#pragma GCC unroll 8
-        for (int low = 1; low < 1 << i; ++low) {
-            sum[(1 << i) + low] = sum[low] + term[i];
-        }
+#pragma GCC unroll 16
+    for (int e = 1; e < 16; ++e) {
+        const int rest = e & (e - 1);
+        const Vec& lowest = term[__builtin_ctz(static_cast<unsigned>(e))];
+        sum[e] = rest == 0 ? lowest : sum[rest] + lowest;
     }
 #pragma GCC unroll 16
     for (int e = 0; e < 16; ++e) {

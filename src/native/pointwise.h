@@ -144,7 +144,8 @@ inline void pooled_pointwise_forward(const float* in, int in_stride, int inputs,
                                   inputs);
                 const Clamp clamp = fresh_clamp();
                 Vec total[panel()];
-                total[0] = total[panel() - 1] = clamp.zero;
+                total[0] = clamp.zero;
+                total[panel() - 1] = clamp.zero;
                 std::uint8_t* bits = nibbles + x * nibble_stride + vector * (kLanes / 4);
                 tile.each([&](int m, int v, Vec sum) SLIMFL_INLINED {
                     const Vec activation = relu6(sum, clamp);

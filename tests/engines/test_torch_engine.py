@@ -72,3 +72,30 @@ def test_optimiser_state_is_kept_or_fresh(state):
     sim.step()
     steps = {k: float(v) for k, v in sim.engine.device_states().items() if k.endswith("/step")}
     assert steps == ({f"{d}/step": 4.0 for d in range(10)} if state == "kept" else {})
+
+
+def small_network():
+    torch.manual_seed(0)
+    layers = (torch.nn.Flatten(), torch.nn.Linear(64, 8), torch.nn.ReLU(), torch.nn.Linear(8, 10))
+    return slimfl.slimmable(torch.nn.Sequential(*layers))
+
+
+def test_cohorts_give_the_numbers_of_side_by_side(monkeypatch):
+    from slimfl.engines import torch_engine
+
+    settings = SETTINGS | {"rounds": 3, "federation__participation": 0.6}
+    with monkeypatch.context() as patch:
+        patch.setattr(torch_engine, "SMALL_STEP", 0)
+        side_by_side = slimfl.run(network=small_network(), **settings)
+    as_cohorts = slimfl.run(network=small_network(), **settings)
+    np.testing.assert_allclose(as_cohorts.parameters, side_by_side.parameters, atol=1e-5)
+    for a, b in zip(as_cohorts.lines, side_by_side.lines, strict=True):
+        assert a["training_loss"] == pytest.approx(b["training_loss"], rel=1e-4)
+
+
+def test_cohorts_are_chosen_for_small_steps_only():
+    experiment = slimfl.config.build({"training": {"batch_size": 8}, "engine": "torch"})
+    small = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
+    large = slimfl.Simulation(experiment, dataset=DATASET)
+    assert small.engine.cohorts_pay
+    assert not large.engine.cohorts_pay

@@ -2,10 +2,11 @@
 
 On a CPU, devices train side by side, one a core: that uses the cores better than splitting every
 small convolution over all of them, and the numbers do not depend on how many cores there are.
+Where steps are small, and on a GPU, devices with equal lessons train as one cohort.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -19,14 +20,27 @@ from slimfl.engines.allocator import tune_allocator
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
-from slimfl.nn import Vector, at_width
-from slimfl.training import Images, LocalTrainer
+from slimfl.nn import Vector, at_width, multiply_adds
+from slimfl.training import (
+    CohortTrainer,
+    Images,
+    Lesson,
+    LocalTrainer,
+    OptimiserState,
+    cohort_key,
+)
 
 #: Larger batches spill out of the cache and evaluate no faster.
 EVALUATION_BATCH = 200
 
 #: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
 WAVE = 16
+
+#: Multiply-adds of a step below which calling operations takes longer than computing them.
+SMALL_STEP = 1_000_000
+
+#: Waves of cohorts are so many times as long as waves of one device a thread.
+COHORT = 16
 
 
 class TorchEngine:
@@ -41,6 +55,10 @@ class TorchEngine:
         self.workload = workload
         self.widths = experiment.model.widths
         self.workers = self.threads if device == "cpu" else 1
+        self.cohort = CohortTrainer(
+            copy.deepcopy(network).to(device), self.widths, experiment.training
+        )
+        self.cohorts_pay = device != "cpu" or self._step_size(network) < SMALL_STEP
         self.trainers: SimpleQueue[LocalTrainer] = SimpleQueue()
         for _ in range(self.workers):
             own = copy.deepcopy(network).to(device)
@@ -51,33 +69,67 @@ class TorchEngine:
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
-        """Train devices side by side, the largest of a wave first."""
-        sizes = self.workload.partition.sizes
-        wave_length = WAVE * self.workers
+        """Train devices in waves, as cohorts or side by side."""
+        wave_length = WAVE * (COHORT if self.cohorts_pay else self.workers)
         with self._pool() as pool:
             for begin in range(0, len(tasks), wave_length):
                 wave = tasks[begin : begin + wave_length]
-                largest_first = sorted(wave, key=lambda task: -sizes[task.device])
-                futures = {
-                    task.device: pool.submit(self._train_one, round, start, task)
-                    for task in largest_first
-                }
-                for task in wave:
-                    yield futures.pop(task.device).result()
+                lessons = {task.device: self.workload.lesson(round, task) for task in wave}
+                if self.cohorts_pay:
+                    yield from self._train_cohorts(start, lessons)
+                else:
+                    yield from self._train_side_by_side(pool, start, lessons)
 
-    def _train_one(self, round: int, start: Vector, task: Task) -> Update:
-        lesson = self.workload.lesson(round, task)
+    def _train_side_by_side(
+        self, pool: ThreadPoolExecutor, start: Vector, lessons: dict[int, Lesson]
+    ) -> Iterator[Update]:
+        """One device a thread, the one with the most samples first."""
+        largest_first = sorted(lessons, key=lambda device: -len(lessons[device].samples))
+        futures = {
+            device: pool.submit(self._train_one, start, device, lessons[device])
+            for device in largest_first
+        }
+        for device in lessons:
+            yield futures.pop(device).result()
+
+    def _train_one(self, start: Vector, device: int, lesson: Lesson) -> Update:
         trainer = self.trainers.get()
         try:
             trainer.network.train()
-            parameters, state, losses = trainer.train(
-                start, lesson, self.training_images, self.states.get(task.device)
-            )
+            result = trainer.train(start, lesson, self.training_images, self.states.get(device))
         finally:
             self.trainers.put(trainer)
-        self.states.put(task.device, state)
-        held = int(self.workload.partition.sizes[task.device])
-        return Update(task.device, parameters, held, losses)
+        return self._update(device, *result)
+
+    def _train_cohorts(self, start: Vector, lessons: dict[int, Lesson]) -> Iterator[Update]:
+        """Devices whose lessons have the same shape, all at once."""
+        alike: dict[Hashable, list[int]] = {}
+        for device, lesson in lessons.items():
+            alike.setdefault(cohort_key(lesson, self.states.get(device)), []).append(device)
+        updates = {}
+        for devices in alike.values():
+            results = self.cohort.train(
+                start,
+                [lessons[device] for device in devices],
+                self.training_images,
+                [self.states.get(device) for device in devices],
+            )
+            for device, result in zip(devices, results, strict=True):
+                updates[device] = self._update(device, *result)
+        for device in lessons:
+            yield updates.pop(device)
+
+    def _update(
+        self, device: int, parameters: Vector, state: OptimiserState, losses: NDArray[np.float64]
+    ) -> Update:
+        self.states.put(device, state)
+        return Update(device, parameters, int(self.workload.partition.sizes[device]), losses)
+
+    def _step_size(self, network: nn.Module) -> int:
+        """Multiply-adds of one batch at full width."""
+        rows, columns, channels = self.workload.dataset.train.images.shape[1:]
+        per_image = multiply_adds(network, 1.0, (channels, rows, columns))
+        return per_image * self.workload.experiment.training.batch_size
 
     def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
         """Score the widths, the batches side by side."""

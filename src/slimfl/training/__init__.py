@@ -1,6 +1,7 @@
 """How a device learns: SUSTrain, SlimTrain, USTrain, one width; one local epoch."""
 
 from slimfl.training.algorithms import ALGORITHMS, Algorithm
+from slimfl.training.cohort import CohortTrainer, cohort_key
 from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson
 from slimfl.training.local import Images, LocalTrainer
 from slimfl.training.losses import hard_loss, soft_loss
@@ -9,11 +10,13 @@ from slimfl.training.optimiser import OptimiserState
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
+    "CohortTrainer",
     "Curriculum",
     "Images",
     "Lesson",
     "LocalTrainer",
     "OptimiserState",
+    "cohort_key",
     "hard_loss",
     "learning_rates",
     "lesson",

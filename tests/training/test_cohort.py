@@ -1,0 +1,84 @@
+"""A cohort with a leading device axis gives the numbers of one device after the other."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from slimfl.config import TrainingSection
+from slimfl.data import synthetic
+from slimfl.nn import ULMobileNet, flatten, initialise, slimmable
+from slimfl.training import CohortTrainer, Curriculum, Images, LocalTrainer, cohort_key, lesson
+
+DATASET = synthetic(train=300, test=20, size=8)
+IMAGES = Images(DATASET.train, *DATASET.normalisation("standard"))
+WIDTHS = (0.25, 0.5, 1.0)
+
+
+def perceptron():
+    return slimmable(nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10)))
+
+
+def lessons(section, curriculum, round, devices=3):
+    return [
+        lesson(
+            section,
+            curriculum,
+            np.arange(device * 40, device * 40 + 30),
+            width_count=3,
+            rounds=5,
+            seed=2,
+            round=round,
+            device=device,
+        )
+        for device in range(devices)
+    ]
+
+
+@pytest.mark.parametrize("network", [perceptron, ULMobileNet])
+@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
+@pytest.mark.parametrize(
+    ("algorithm", "order", "widths"),
+    [
+        ("sustrain", "sequential", (0, 1, 2)),
+        ("ustrain", "sequential", (0, 1, 2)),
+        ("slimtrain", "accumulate", (0, 1, 2)),
+        ("sustrain", "sequential", (1,)),
+    ],
+)
+def test_equals_one_device_after_the_other(network, optimiser, algorithm, order, widths):
+    section = TrainingSection(
+        algorithm=algorithm, order=order, optimiser=optimiser, epochs=2, batch_size=8
+    )
+    net = network()
+    initialise(net, "he", 1)
+    start = flatten(net)
+    alone, together = LocalTrainer(net, WIDTHS, section), CohortTrainer(network(), WIDTHS, section)
+    states_alone, states_together = [None] * 3, [None] * 3
+    for round in (1, 2):  # the second round starts from the optimiser states of the first
+        work = lessons(section, Curriculum(widths), round)
+        one = [alone.train(start, w, IMAGES, s) for w, s in zip(work, states_alone, strict=True)]
+        all_ = together.train(start, work, IMAGES, states_together)
+        states_alone = [state for _, state, _ in one]
+        states_together = [state for _, state, _ in all_]
+        for (a, state_a, _), (b, state_b, _) in zip(one, all_, strict=True):
+            np.testing.assert_allclose(b, a, rtol=0, atol=2e-5)
+            assert np.abs(a - start).max() > 1e-3
+            assert state_a.keys() == state_b.keys()
+            for name in state_a:
+                np.testing.assert_allclose(state_b[name], state_a[name], rtol=1e-3, atol=1e-5)
+        losses = np.mean([loss for _, _, loss in one], axis=0)
+        np.testing.assert_allclose(all_[0][2], losses, rtol=1e-4)
+
+
+def test_lessons_of_another_shape_have_another_key():
+    section = TrainingSection(epochs=1, batch_size=8)
+    all_widths, one = Curriculum((0, 1, 2)), Curriculum((2,))
+    first, second, _ = lessons(section, all_widths, 1)
+    assert cohort_key(first, None) == cohort_key(second, None)
+    assert cohort_key(first, None) != cohort_key(lessons(section, one, 1)[0], None)
+    stepped = {"step": np.array(4.0, np.float32)}
+    assert cohort_key(first, stepped) != cohort_key(first, None)
+    shorter = lessons(TrainingSection(steps=2, batch_size=8), all_widths, 1)[0]
+    assert cohort_key(first, None) != cohort_key(shorter, None)
+    assert torch.is_grad_enabled()
