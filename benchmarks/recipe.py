@@ -28,7 +28,7 @@ CHOICES = {
     "batch_size": [16, 32, 64, 128],
     "optimiser_state": ["kept", "fresh"],
 }
-FIXED = {"rounds": 15, "radio__channel": "good", "data__alpha": 10.0}
+FIXED = {"rounds": 10, "radio__channel": "good", "data__alpha": 10.0}
 SEEDS = (0, 1, 2)
 
 

@@ -111,6 +111,20 @@ def test_the_shares_of_a_class_have_the_moments_of_the_dirichlet_distribution():
     assert np.abs(correlation).max() < 5 / np.sqrt(150)
 
 
+def test_a_tiny_alpha_gives_every_class_to_one_device_whole():
+    labels = np.arange(4000) % 40
+    counts = partition(labels, 2, section(alpha=1e-8, min_samples=1), 0).class_counts(labels, 40)
+    assert set(counts.ravel().tolist()) == {0, 100}
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "dirichlet-equal"])
+def test_a_device_holds_a_random_part_of_a_class(kind):
+    labels = np.zeros(1000, np.int64)
+    held = partition(labels, 2, section(kind, alpha=1e6), 0).of(0)
+    in_first_half = np.mean(held < 500)
+    assert 0.4 < in_first_half < 0.6
+
+
 @pytest.mark.parametrize("kind", ["dirichlet", "dirichlet-equal"])
 def test_a_large_alpha_approaches_iid(kind):
     dealt = partition(BALANCED, 10, section(kind, alpha=1e7), seed=1)
@@ -160,6 +174,16 @@ def test_the_minimum_takes_from_the_rich_and_leaves_the_rest_alone():
             assert len(after) == 200
         else:
             assert after <= before
+
+
+def test_what_the_rich_give_is_drawn_at_random():
+    labels = np.zeros(1000, np.int64)
+    dealt = partition(labels, 10, section(alpha=1e-8, min_samples=50), seed=0)
+    (rich,) = np.flatnonzero(dealt.sizes > 50)
+    assert dealt.sizes[rich] == 550
+    kept = dealt.of(rich)
+    for part in range(10):  # 55 of every hundred on average
+        assert 30 < np.sum(kept // 100 == part) < 80
 
 
 @pytest.mark.parametrize("kind", KINDS)

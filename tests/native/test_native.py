@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import _native
 import numpy as np
 import pytest
@@ -221,7 +223,7 @@ def test_training(name, algorithm, mode, epochs):
         )
         assert np.isfinite(found[-1])
     leaf = torch.tensor(problem.theta, requires_grad=True)
-    batches = [order[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    batches = [order[a:b] for a, b in itertools.pairwise(offsets)]
     train(
         SMALL,
         leaf,

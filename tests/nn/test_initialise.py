@@ -83,6 +83,7 @@ def test_xavier_has_variance_2_over_fan_in_and_fan_out():
     layer = SlimLinear(200, 100)
     initialise(layer, "xavier", 0)
     assert_variance(layer.weight, 2 / 300, kurtosis=1.8)
+    assert layer.weight.abs().max() <= (6 / 300) ** 0.5
 
 
 def test_torch_is_torchs_default_distribution():

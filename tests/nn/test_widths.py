@@ -4,7 +4,7 @@ import threading
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slimfl.nn import SlimLinear, active_width, at_width, channels_at
@@ -56,6 +56,7 @@ def test_threads_with_different_widths_do_not_disturb_each_other():
 
 
 @given(st.integers(1, 4096), st.integers(1, 1000))
+@example(100, 70)  # 100 * 0.07 is a little more than 7 in floating point
 def test_channels_are_the_share_rounded_up_in_exact_arithmetic(total, thousandths):
     exact = -(-total * thousandths // 1000)
     assert channels_at(total, thousandths / 1000) == exact

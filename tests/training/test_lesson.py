@@ -155,6 +155,8 @@ def test_only_ustrain_samples_widths(algorithm):
 def test_a_curriculum_of_some_widths_leaves_the_others_out():
     made = make(widths=(0, 1, 2), width_count=5, algorithm="ustrain", sampled_widths=2, epochs=1)
     assert (made.visits == [True, False, True, False, False]).all()
+    made = make(widths=(1, 3, 4), width_count=5, algorithm="ustrain", sampled_widths=2, epochs=1)
+    assert (made.visits == [False, True, False, False, True]).all()
 
 
 # learning rates

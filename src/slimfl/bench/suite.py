@@ -1,7 +1,7 @@
 """What `slimfl bench` measures."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from slimfl.bench.runners import Runner, interleave, local_runner
 from slimfl.bench.work import Work
 from slimfl.engines.cores import available_cores
 from slimfl.engines.native_engine import native_module
+from slimfl.errors import RunError
 from slimfl.nn import ULMobileNet
 
 PLAIN, BEST = "bare-torch", "bare-torch-one-core"
@@ -17,20 +18,22 @@ PLAIN, BEST = "bare-torch", "bare-torch-one-core"
 LABELS = {
     "native": "slimfl, native engine",
     "torch": "slimfl, torch engine",
-    PLAIN: "bare PyTorch, as one would write it",
-    BEST: "bare PyTorch, the best: one process a core, tuned allocator",
+    PLAIN: "bare PyTorch, plain",
+    BEST: "bare PyTorch, best",
 }
 
 #: How the cost grows: the cohort stays at 100 devices of 5 images while the population grows.
 POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)
+#: Devices and images a device on which other frameworks are compared.
+PEER_WORK = ((10, 500), (200, 20))
 WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
 
 
 def benchmark(
     repetitions: int,
     images: int,
-    peers: Sequence[Callable[[Work], Runner]] = (),
+    peers: Mapping[str, Callable[[Work], Runner]] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """All measurements as one document of plain values."""
@@ -55,6 +58,11 @@ def benchmark(
         document["evaluation"] = _evaluation(base, repetitions)
         tell("growth with devices, local images and widths")
         document["growth"] = _growth()
+    for devices, images_per_device in PEER_WORK if peers else ():
+        tell(f"peers: {devices} devices of {images_per_device} images")
+        work = Work("fedavg", devices, images_per_device, min(64, images_per_device))
+        row = _peers(work, repetitions, native, peers or {}, tell)
+        document["rows"][f"fedavg {devices} x {images_per_device}"] = row
     return document
 
 
@@ -82,6 +90,41 @@ def _engines(work: Work, repetitions: int, native: bool) -> dict[str, Any]:
             [s * flops / (g * 1e9) for s, g in zip(speed["native"], limit, strict=True)]
         )
     return row
+
+
+def _peers(
+    work: Work,
+    repetitions: int,
+    native: bool,
+    peers: Mapping[str, Callable[[Work], Runner]],
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Whole rounds of federated averaging, in this package and in others."""
+    runners = [local_runner(name, work) for name in ("native", "torch") if native or name == "torch"]
+    failed = {}
+    for name, make in peers.items():
+        try:
+            with make(work) as trial:  # one that cannot start must not take the others with it
+                trial.once()
+            runners.append(make(work))
+        except RunError as error:
+            tell(f"{name} cannot run here: {error}")
+            failed[name] = str(error)
+    results = interleave(runners, repetitions)
+    speed = {name: rates(each) for name, each in results.items()}
+    return {
+        "work": asdict(work),
+        "images_per_s": {name: spread(values) for name, values in speed.items()},
+        "ratios": {
+            f"{a} / {b}": ratio(speed[a], speed[b])
+            for a in ("native", "torch")
+            for b in speed
+            if a in speed and b in peers
+        },
+        "startup_s": {r.name: r.startup_s for r in runners},
+        "peak_mb": {r.name: r.peak_mb for r in runners},
+        "failed": failed,
+    }
 
 
 def _textbook_flops(work: Work) -> float:

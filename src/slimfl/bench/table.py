@@ -5,35 +5,38 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from slimfl.bench.suite import BEST, LABELS, PLAIN
+from slimfl.bench.suite import LABELS
 
 
 def tables(document: dict[str, Any]) -> RenderableType:
     """One table a kind of work, then the growth of the cost."""
-    parts: list[RenderableType] = [_engines(kind, row) for kind, row in document["rows"].items()]
+    parts: list[RenderableType] = [_runners(kind, row) for kind, row in document["rows"].items()]
     if "growth" in document:
         parts += [_growth(document["growth"]), _summary(document)]
     return Group(*parts)
 
 
-def _engines(kind: str, row: dict[str, Any]) -> Table:
+def _runners(kind: str, row: dict[str, Any]) -> Table:
     work = row["work"]
     table = Table(
         title=f"{kind}: {work['devices']} devices of {work['images_per_device']} images, "
-        f"batches of {work['batch_size']}"
+        f"batches of {work['batch_size']}; median (smallest - largest)"
     )
-    headings = ("images/s", f"x {PLAIN}", f"x {BEST}", "start-up s", "peak MB")
     table.add_column("runner")
+    ours = [name for name in ("native", "torch") if name in row["images_per_s"]]
+    headings = ("images/s", *(f"{name} is times" for name in ours), "start-up s", "peak MB")
     for heading in headings:
         table.add_column(heading, justify="right")
     for name, rate in row["images_per_s"].items():
         table.add_row(
             LABELS.get(name, name),
             _range(rate, ",.0f"),
-            *(_range(row["ratios"].get(f"{name} / {b}"), ".2f") for b in (PLAIN, BEST)),
+            *(_range(row["ratios"].get(f"{a} / {name}"), ".2f") for a in ours),
             f"{row['startup_s'][name]:.1f}",
             f"{row['peak_mb'][name]:,.0f}",
         )
+    for name, reason in row.get("failed", {}).items():
+        table.add_row(name, f"failed: {reason}")
     return table
 
 

@@ -1,5 +1,7 @@
 """`slimfl bench`: engines side by side."""
 
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,12 +12,34 @@ from slimfl.cli.output import Json, aside, show, show_json
 def bench(
     repetitions: Annotated[int, typer.Option(min=2)] = 7,
     images: Annotated[int, typer.Option(help="Images a repetition.", min=64)] = 1920,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
+    ] = False,
+    peers_dir: Annotated[Path, typer.Option(help="Where their runners are.")] = Path(
+        "benchmarks/peers"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
     json: Json = False,
 ) -> None:
     """Time the engines on the same work in interleaved repetitions; compare ratios, not seconds."""
-    from slimfl.bench import benchmark, tables
+    import json as json_module
 
-    document = benchmark(repetitions, images, tell=lambda text: aside().print(text))
+    from slimfl.bench import benchmark, tables
+    from slimfl.bench.peers import find_peers, peer_runner
+    from slimfl.errors import RequestError
+
+    found = find_peers(peers_dir) if peers else []
+    if peers and not found:
+        raise RequestError(f"there are no runners in {peers_dir}; give --peers-dir another folder")
+    document = benchmark(
+        repetitions,
+        images,
+        {folder.name: partial(peer_runner, folder) for folder in found},
+        tell=lambda text: aside().print(text, highlight=False),
+    )
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json_module.dumps(document, indent=1) + "\n")
     if json:
         show_json(document)
     else:

@@ -53,7 +53,7 @@ class CohortTrainer:
     ) -> list[tuple[Vector, OptimiserState, NDArray[np.float64]]]:
         """Follow lessons of one key from the parameters `start`.
 
-        Returns what `LocalTrainer.train` returns, for each device; the losses are the cohort's mean.
+        Returns for each device what `LocalTrainer.train` does; losses are the mean of the cohort.
         """
         count, lesson = len(lessons), lessons[0]
         values = nn.Parameter(torch.from_numpy(start).to(self.device).repeat(count, 1))

@@ -1,0 +1,159 @@
+"""The configuration reference, written from the pydantic model at build time.
+
+Key, type and default come from the model itself. The meaning is the docstring under the field.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+import slimfl.config as config
+from slimfl.config import Experiment, Section
+
+#: Where the source has no docstring because the name says it; here for readers of the table.
+MEANINGS = {
+    "method": "The federated method, as on the command line.",
+    "seed": "Fixes every random draw: partition, initialisation, batches, fading.",
+    "rounds": "How many rounds to run.",
+    "engine": "Who does the arithmetic; `auto` takes the fastest that can run the experiment.",
+    "data.partition": "How the training samples are dealt to the devices.",
+    "data.shards_per_device": "`shards` only: label-sorted shards for each device.",
+    "data.test_samples": "Use only so many test samples (all when absent).",
+    "model.widths": "The nested widths, ascending, ending with 1.0.",
+    "model.initialisation": "How weights start.",
+    "training.optimiser": "The local optimiser.",
+    "training.learning_rate": "The learning rate of `constant`, and the start of `cosine`.",
+    "training.schedule": "How the learning rate changes over the rounds.",
+    "training.nesterov": "SGD only.",
+    "training.weight_decay": "Added to the gradient, times the weight.",
+    "training.batch_size": "Samples in one local step.",
+    "radio.noise_dbm": "Noise power; set by `channel` when absent.",
+    "radio.power_dbm": "Transmit power of a device.",
+    "radio.distance_m": "Distance between device and server.",
+    "radio.path_loss_exponent": "The exponent of the distance in the path loss.",
+    "radio.bandwidth_hz": "Bandwidth of one device; sets airtime and energy.",
+    "radio.fading": "Distribution of the gain.",
+    "radio.bits_per_parameter": 'Used by `accounting = "true"`.',
+    "federation.devices": "How many devices there are.",
+    "federation.average": "Devices count alike, or by the samples they hold.",
+    "federation.evaluate_every": "Rounds between two evaluations on the test set.",
+    "federation.checkpoint_every": "Rounds between two checkpoints.",
+    "federation.stop_on_convergence": "End the run in the round that passes the convergence test.",
+    "federation.convergence_window": "Rounds that the convergence test looks at.",
+    "federation.convergence_accuracy": "The mean accuracy over the window must be above this.",
+    "federation.convergence_deviation": "The deviation over the window must be below this.",
+}
+
+
+def write(target: Path) -> None:
+    """Write the reference as MyST Markdown; a key without a meaning is an error."""
+    documented = _field_docstrings()
+    lines: list[str] = []
+    schema = Experiment.model_json_schema()
+    definitions = schema.get("$defs", {})
+    for title, anchor, model, prefix in _sections():
+        lines += [f"({anchor})=", f"## {title}", "", inspect.getdoc(model) or "", ""]
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
+        properties = definitions.get(model.__name__, schema)["properties"]
+        for name, field in model.model_fields.items():
+            if _is_section(field.annotation):
+                continue
+            key = f"{prefix}{name}"
+            meaning = documented.get((model.__name__, name)) or MEANINGS.get(key)
+            if not meaning:
+                raise ValueError(f"{key} has no docstring in slimfl/config.py and no meaning here")
+            default = field.get_default(call_default_factory=True)
+            cells = (f"`{key}`", _type(properties[name]), _default(default), meaning)
+            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        lines.append("")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _sections() -> list[tuple[str, str, type[BaseModel], str]]:
+    found = [("The experiment", "config-experiment", Experiment, "")]
+    for name, field in Experiment.model_fields.items():
+        model = field.annotation
+        if _is_section(model):
+            found.append((f"`[{name}]`", f"config-{name}", model, f"{name}."))
+    return found
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Section)
+
+
+def _field_docstrings() -> dict[tuple[str, str], str]:
+    """The string that stands under a field, by (class, field)."""
+    found = {}
+    for node in ast.parse(inspect.getsource(config)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, after in zip(node.body, node.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
+            ):
+                found[node.name, field.target.id] = " ".join(after.value.value.split())
+    return found
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_type(s) for s in schema["anyOf"] if s.get("type") != "null")
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    match schema.get("type"):
+        case "array":
+            fixed = schema.get("prefixItems")
+            if fixed:
+                return f"list of {len(fixed)}: {_type(fixed[0])}"
+            return f"list of: {_type(schema.get('items', {}))}"
+        case "integer":
+            return "whole number" + _bounds(schema)
+        case "number":
+            return "number" + _bounds(schema)
+        case "boolean":
+            return "`true`, `false`"
+        case "object":
+            return "table"
+        case "string":
+            return "path" if schema.get("format") == "path" else "text"
+    return "any"
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    signs = (
+        ("exclusiveMinimum", "above"),
+        ("minimum", "at least"),
+        ("exclusiveMaximum", "below"),
+        ("maximum", "at most"),
+    )
+    parts = [f"{word} {schema[key]:g}" for key, word in signs if key in schema]
+    return " " + ", ".join(parts) if parts else ""
+
+
+def _default(value: Any) -> str:
+    if value is None or value is PydanticUndefined:
+        return "absent"
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, dict) and not value:
+        return "`{}`"
+    return f"`{json.dumps(value)}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

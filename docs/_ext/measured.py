@@ -1,0 +1,145 @@
+"""Pages made of measurements that are committed as small data files in docs/results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+RESULTS = Path(__file__).parents[1] / "results"
+BLUE, GREY = "#2a6f97", "#9a9a9a"
+
+
+def write(folder: Path) -> None:
+    """Write the tables and pictures of the recipe and of the bench."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "recipe.md").write_text(recipe_table(read("recipe")))
+    bench = read("bench")
+    (folder / "bench.md").write_text("\n".join(bench_tables(bench)))
+    (folder / "bench-summary.md").write_text(bench_summary(bench))
+    bench_picture(bench, folder / "bench.svg")
+    growth_picture(bench["growth"], folder / "bench-growth.svg")
+
+
+def read(name: str) -> dict[str, Any]:
+    """A committed result."""
+    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return document
+
+
+def recipe_table(document: dict[str, Any]) -> str:
+    """One row a recipe; what differs from the first is set in bold."""
+    base, keys = document["recipes"][0], ("initialisation", "normalise", "batch_size", "optimiser_state")
+    lines = [
+        f"`{document['command']}`: {document['rounds']} rounds, "
+        f"{document['images_per_device_and_round']:,} images a device and round, learning rate 1e-3, "
+        f"{document['radio__channel']} channel, alpha = {document['data__alpha']:g}, "
+        f"{len(document['seeds'])} seeds.",
+        "",
+        "| initialisation | input | batch | moments | 0.5x, % | 1.0x, % |",
+        "|---|---|---|---|---|---|",
+    ]
+    for recipe in document["recipes"]:
+        cells = [
+            f"**{recipe[key]}**" if recipe[key] != base[key] else f"{recipe[key]}" for key in keys
+        ]
+        scores = [
+            f"{100 * score['mean']:.1f} ± {100 * score['deviation']:.1f}"
+            for score in recipe["accuracy"].values()
+        ]
+        lines.append(f"| {' | '.join(cells + scores)} |")
+    return "\n".join([*lines, ""])
+
+
+def spread(value: dict[str, float] | None, form: str) -> str:
+    """Median and range."""
+    if value is None:
+        return ""
+    return f"{value['median']:{form}} ({value['min']:{form}} to {value['max']:{form}})"
+
+
+def bench_tables(document: dict[str, Any]) -> list[str]:
+    """One table a kind of work."""
+    lines = []
+    for kind, row in document["rows"].items():
+        work = row["work"]
+        ours = [name for name in ("native", "torch") if name in row["images_per_s"]]
+        lines += [
+            f"**{kind}**: {work['devices']} devices of {work['images_per_device']} images, batches "
+            f"of {work['batch_size']}",
+            "",
+            f"| runner | images/s | {' | '.join(f'{n} is times' for n in ours)} | start-up, s | peak, MB |",
+            "|---|---|" + "---|" * (len(ours) + 2),
+        ]
+        for name, rate in row["images_per_s"].items():
+            ratios = [spread(row["ratios"].get(f"{a} / {name}"), ".2f") for a in ours]
+            cells = [name, spread(rate, ",.0f"), *ratios]
+            cells += [f"{row['startup_s'][name]:.1f}", f"{row['peak_mb'][name]:,.0f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines += [f"| {name} | failed: {why} |" for name, why in row.get("failed", {}).items()]
+        lines.append("")
+    return lines
+
+
+def bench_summary(document: dict[str, Any]) -> str:
+    """The ratios that matter, in words."""
+    share = document["evaluation"]["share_of_a_round"]["median"]
+    limit = document["rows"]["sustrain"]["fma_limit_gflops"]["median"]
+    return (
+        f"On {document['machine']['cores']} cores, medians of {document['repetitions']} interleaved "
+        f"repetitions of SUSTrain: the native engine is "
+        f"**{document['native_over_best_torch']:.1f} times** the best bare PyTorch and "
+        f"**{document['native_over_plain_torch']:.1f} times** the plain one, and reaches "
+        f"**{document['fma_fraction']:.0%}** of the limit of fused multiply-adds "
+        f"({limit:,.0f} GFLOPS in the same run). The torch engine is "
+        f"**{document['torch_over_best_torch']:.2f} times** the best bare PyTorch and "
+        f"{document['torch_over_plain_torch']:.2f} times the plain one. Evaluating 10,000 images at "
+        f"both widths takes {share:.1%} of the time of a 60,000-image round.\n"
+    )
+
+
+def bench_picture(document: dict[str, Any], path: Path) -> None:
+    """Images a second, one panel a kind of work."""
+    rows = document["rows"]
+    figure, axes = plt.subplots(
+        len(rows), 1, figsize=(7.2, 1.7 * len(rows)), layout="constrained", squeeze=False
+    )
+    for ax, (kind, row) in zip(axes[:, 0], rows.items(), strict=True):
+        names = list(row["images_per_s"])[::-1]
+        values = [row["images_per_s"][name] for name in names]
+        middle = [value["median"] for value in values]
+        reach = [
+            [m - value["min"] for m, value in zip(middle, values, strict=True)],
+            [value["max"] - m for m, value in zip(middle, values, strict=True)],
+        ]
+        colours = [BLUE if name in {"native", "torch"} else GREY for name in names]
+        ax.barh(names, middle, xerr=reach, color=colours, ecolor="#333333", capsize=3)
+        ax.set_title(kind, loc="left", fontsize=10)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[-1, 0].set_xlabel("images a second (median, whiskers from smallest to largest)")
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def growth_picture(growth: dict[str, Any], path: Path) -> None:
+    """How the native engine's speed depends on population, local images and widths."""
+    figure, axes = plt.subplots(1, len(growth), figsize=(7.2, 2.6), layout="constrained")
+    for ax, (axis, rows) in zip(axes, growth.items(), strict=True):
+        middle = [row["images_per_s"]["median"] for row in rows.values()]
+        ax.plot(range(len(rows)), middle, "o-", color=BLUE)
+        ax.fill_between(
+            range(len(rows)),
+            [row["images_per_s"]["min"] for row in rows.values()],
+            [row["images_per_s"]["max"] for row in rows.values()],
+            color=BLUE,
+            alpha=0.2,
+        )
+        labels = [name.split()[-1] if "=" in name else f"{int(name.split()[0]):,}" for name in rows]
+        ax.set_xticks(range(len(rows)), labels, rotation=30)
+        ax.set(title=axis, ylim=(0, None))
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("images a second")
+    figure.savefig(path)
+    plt.close(figure)

@@ -1,0 +1,43 @@
+"""The reference, one page a room: every module of the package, found at build time."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+#: Rooms in the order in which an update passes them; what is not listed comes after.
+ORDER = ("api", "data", "nn", "training", "radio", "theory", "engines", "federation", "report")
+#: `config` has a page of its own for its keys; `cli` is the command line page.
+ELSEWHERE = {"config", "rng", "errors", "cli", "_native"}
+
+
+def write(folder: Path) -> None:
+    """Write `folder/ROOM.md` for every room."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.md"):
+        old.unlink()
+    import slimfl
+
+    found = {m.name for m in pkgutil.iter_modules(slimfl.__path__)} - ELSEWHERE
+    rooms = [room for room in ORDER if room in found] + sorted(found - set(ORDER))
+    for room in rooms:
+        (folder / f"{room}.md").write_text(_page(room), encoding="utf-8")
+
+
+def _page(room: str) -> str:
+    name = f"slimfl.{room}"
+    package = import_module(name)
+    if not hasattr(package, "__path__"):
+        return f"# {room}\n\n" + _automodule(name)
+    lines = [f"# {room}", "", inspect.getdoc(package) or "", ""]
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            full = f"{name}.{module.name}"
+            lines += [f"## `{full}`", "", _automodule(full)]
+    return "\n".join(lines)
+
+
+def _automodule(name: str) -> str:
+    return f"```{{eval-rst}}\n.. automodule:: {name}\n```\n"

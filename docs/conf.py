@@ -1,0 +1,79 @@
+"""Sphinx settings. The build reads nothing from the network."""
+
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+from sphinx.ext.napoleon import GoogleDocstring
+
+here = Path(__file__).parent
+sys.path[:0] = [str(here), str(here / "_ext")]
+
+import calibration  # noqa: E402
+import commands  # noqa: E402
+import configuration  # noqa: E402
+import measured  # noqa: E402
+import pictures  # noqa: E402
+import rooms  # noqa: E402
+
+project = "slimfl"
+author = "The SlimFL maintainers"
+copyright = author
+release = version = version_of("slimfl")
+
+extensions = [
+    "myst_parser",
+    "mathtext_svg",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx.ext.doctest",
+]
+source_suffix = {".md": "markdown"}
+default_role = "code"
+exclude_patterns = ["_build", "_generated"]
+nitpicky = True
+# Types of other projects: their inventories would have to be fetched.
+nitpick_ignore_regex = [
+    ("py:.*", r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types)\..*"),
+    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType)"),
+    ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
+]
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "fieldlist"]
+myst_heading_anchors = 3
+html_math_renderer = "mathtext"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True}
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"slimfl {release}"
+html_static_path = ["_static"]
+html_css_files = ["slimfl.css"]
+html_show_copyright = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+generated = here / "_generated"
+configuration.write(generated / "configuration.md")
+commands.write(generated / "commands.md")
+calibration.write(generated / "calibration.md")
+rooms.write(here / "reference" / "rooms")
+pictures.draw(generated)
+measured.write(generated)
+
+
+def read_google_style(app, what, name, obj, options, lines):
+    """Sections such as `Args:` in functions and classes.
+
+    sphinx.ext.napoleon would do the same, but takes a colon in the docstring of an attribute for
+    the end of a type.
+    """
+    if what in {"module", "class", "exception", "function", "method"}:
+        lines[:] = GoogleDocstring(list(lines), what=what, name=name, obj=obj).lines()
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", read_google_style)

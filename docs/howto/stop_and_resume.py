@@ -1,0 +1,44 @@
+"""Stop a run in the middle, resume it, and compare it with one that was never stopped."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import slimfl
+
+COMMON = {"data__dataset": "synthetic", "rounds": 6, "training__steps": 10}
+
+
+class StopAfter(slimfl.Callback):
+    """A callback that watches the rounds, and here plays the user who presses Ctrl-C."""
+
+    def __init__(self, round: int) -> None:
+        self.round = round
+
+    def on_round(self, line: dict[str, Any]) -> None:
+        """Called with the round's line of metrics, after it was written."""
+        print("round", line["round"], line["accuracy"])
+        if line["round"] == self.round:
+            raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Stop after round 3 of 6, resume, compare."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "stopped")
+        try:
+            slimfl.run(out=folder, callbacks=[StopAfter(3)], **COMMON)
+        except KeyboardInterrupt:
+            print("stopped; the folder holds", sorted(path.name for path in folder.iterdir()))
+        resumed = slimfl.resume(folder)
+
+    never_stopped = slimfl.run(**COMMON)
+    assert len(resumed.lines) == len(never_stopped.lines) == 6
+    assert np.array_equal(resumed.parameters, never_stopped.parameters)
+    print("the resumed run ends with the same parameters, bit for bit")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The pictures of the documentation, drawn from the library's own formulas at build time.
+
+`python docs/pictures.py` draws them without a documentation build, into docs/_generated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from slimfl.config import DataSection, RadioSection
+from slimfl.data import partition
+from slimfl.nn import SlimConv2d, segments
+from slimfl.radio import noise_to_power, signal
+from slimfl.report import partition_figure, probability_figure, save, split_figure
+
+LH, RH, INK, GREY = "#2a6f97", "#e07a2f", "#333333", "#9a9a9a"
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def draw(folder: Path) -> None:
+    """Draw all pictures into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with plt.rc_context(STYLE):
+        for name, picture in PICTURES.items():
+            figure = picture()
+            save(figure, folder / f"{name}.svg")
+            plt.close(figure)
+
+
+def segments_picture() -> Figure:
+    """The weights of one layer, coloured by the segment that each belongs to."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2))
+    for ax, widths in zip(axes, [(0.5, 1.0), (0.25, 0.5, 0.75, 1.0)], strict=True):
+        layer = SlimConv2d(16, 16, 1, bias=False)
+        number = segments(layer, widths).of.reshape(16, 16)
+        colours = [LH, RH] if len(widths) == 2 else [LH, "#61a5c2", "#f2b880", RH]
+        ax.imshow(number, cmap=mpl.colors.ListedColormap(colours), interpolation="nearest")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        for k in range(17):
+            ax.axhline(k - 0.5, color="white", lw=0.6)
+            ax.axvline(k - 0.5, color="white", lw=0.6)
+        before = 0
+        for index, width in enumerate(widths):
+            side = round(16 * width)
+            ax.add_patch(Rectangle((-0.5, -0.5), side, side, fill=False, ec=INK, lw=1.4))
+            name = f"{index + 1}"
+            if len(widths) == 2:
+                name = f"segment {index + 1}\n({'LH' if index == 0 else 'RH'})"
+            middle = (before + side) / 2 - 0.5
+            ax.text(middle, middle, name, ha="center", va="center", color="white", weight="bold")
+            ax.text(side - 0.5, 16.1, f"{width}x", ha="right", va="center", color=INK)
+            before = side
+        ax.set_xlabel("input channels", labelpad=14)
+        ax.set_ylabel("output channels")
+    return figure
+
+
+def superposition_picture() -> Figure:
+    """One transmission of a device: power, then what the server can decode at which gain."""
+    section = RadioSection(channel="poor")
+    sent = signal(section, ((0,), (1,)), 2).coding
+    low, high = sent.thresholds(noise_to_power(section))
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(7.2, 2.9), gridspec_kw={"width_ratios": [1, 2.1]}
+    )
+    left.bar(0, sent.split[0], width=0.9, color=LH)
+    left.bar(0, sent.split[1], width=0.9, bottom=sent.split[0], color=RH)
+    left.text(0, sent.split[0] / 2, "segment 1 (LH)", ha="center", va="center", color="white")
+    left.text(0, 1 - sent.split[1] / 2, "segment 2 (RH)", ha="center", va="center", color="white")
+    left.set(xticks=[], ylabel="share of the transmit power", ylim=(0, 1), xlim=(-0.5, 0.5))
+
+    gain = np.linspace(0, 2.2, 400)
+    right.plot(gain, np.exp(-gain), color=INK, lw=1.2)
+    spans = [
+        (0, low, GREY, "nothing"),
+        (low, high, LH, "LH: 0.5x"),
+        (high, 2.2, RH, "LH and RH: 1.0x"),
+    ]
+    for start, end, colour, label in spans:
+        inside = (gain >= start) & (gain <= end)
+        right.fill_between(
+            gain[inside], np.exp(-gain[inside]), color=colour, alpha=0.8, label=label
+        )
+    right.set(xlabel="fading gain g", ylabel="density", xlim=(0, 2.2), ylim=(0, 1.05))
+    right.legend(title="what the server decodes", frameon=False)
+    return figure
+
+
+def aggregation_picture() -> Figure:
+    """Which segments of five devices enter the average of a round."""
+    figure, ax = plt.subplots(figsize=(7.2, 2.3))
+    arrived = [2, 1, 0, 2, 1]
+    for device, count in enumerate(arrived):
+        for segment, colour in enumerate((LH, RH)):
+            here = segment < count
+            ax.add_patch(
+                Rectangle(
+                    (device * 1.2, 1 - segment * 0.5), 1, 0.45,
+                    fc=colour if here else "none", ec=colour, ls="-" if here else ":", lw=1.2,
+                )
+            )  # fmt: skip
+        ax.text(device * 1.2 + 0.5, 1.6, f"device {device}", ha="center", color=INK)
+    for segment, (colour, label) in enumerate([(LH, "mean of 4"), (RH, "mean of 2")]):
+        ax.add_patch(Rectangle((6.6, 1 - segment * 0.5), 1.6, 0.45, fc=colour))
+        ax.text(
+            7.4,
+            1.225 - segment * 0.5,
+            label,
+            ha="center",
+            va="center",
+            color="white",
+            weight="bold",
+        )
+    ax.text(7.4, 1.6, "global model", ha="center", color=INK)
+    ax.annotate("", (6.5, 1), (6.0, 1), arrowprops={"arrowstyle": "->", "color": INK})
+    ax.text(-0.1, 1.22, "LH", ha="right", va="center", color=LH)
+    ax.text(-0.1, 0.72, "RH", ha="right", va="center", color=RH)
+    ax.set(xlim=(-0.6, 8.4), ylim=(0.4, 1.85))
+    ax.axis("off")
+    return figure
+
+
+def probability_picture() -> Figure:
+    """Equation (5) against the noise."""
+    return probability_figure(RadioSection(channel="poor"), (1.5, 1.5))
+
+
+def split_picture() -> Figure:
+    """D = 1/p1 + 1/p2 against lambda on the poor channel."""
+    return split_figure(RadioSection(channel="poor"), (1.5, 1.5))
+
+
+def partition_picture(alpha: float) -> Figure:
+    """How a Dirichlet draw deals ten classes of equal size to ten devices."""
+    labels = np.arange(60_000) % 10
+    dealt = partition(labels, 10, DataSection(alpha=alpha), seed=0)
+    return partition_figure(dealt.class_counts(labels, 10).tolist(), f"alpha = {alpha:g}")
+
+
+PICTURES = {
+    "segments": segments_picture,
+    "superposition": superposition_picture,
+    "aggregation": aggregation_picture,
+    "probabilities": probability_picture,
+    "split": split_picture,
+    "partition-0.1": lambda: partition_picture(0.1),
+    "partition-10": lambda: partition_picture(10.0),
+}
+
+if __name__ == "__main__":
+    draw(Path(__file__).parent / "_generated")
