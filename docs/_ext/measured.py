@@ -31,11 +31,14 @@ def read(name: str) -> dict[str, Any]:
 
 def recipe_table(document: dict[str, Any]) -> str:
     """One row a recipe; what differs from the first is set in bold."""
-    base, keys = document["recipes"][0], ("initialisation", "normalise", "batch_size", "optimiser_state")
+    base, keys = (
+        document["recipes"][0],
+        ("initialisation", "normalise", "batch_size", "optimiser_state"),
+    )
     lines = [
         f"`{document['command']}`: {document['rounds']} rounds, "
-        f"{document['images_per_device_and_round']:,} images a device and round, learning rate 1e-3, "
-        f"{document['radio__channel']} channel, alpha = {document['data__alpha']:g}, "
+        f"{document['images_per_device_and_round']:,} images a device and round, learning rate "
+        f"1e-3, {document['radio__channel']} channel, alpha = {document['data__alpha']:g}, "
         f"{len(document['seeds'])} seeds.",
         "",
         "| initialisation | input | batch | moments | 0.5x, % | 1.0x, % |",
@@ -70,7 +73,8 @@ def bench_tables(document: dict[str, Any]) -> list[str]:
             f"**{kind}**: {work['devices']} devices of {work['images_per_device']} images, batches "
             f"of {work['batch_size']}",
             "",
-            f"| runner | images/s | {' | '.join(f'{n} is times' for n in ours)} | start-up, s | peak, MB |",
+            f"| runner | images/s | {' | '.join(f'{n} is times' for n in ours)} "
+            "| start-up, s | peak, MB |",
             "|---|---|" + "---|" * (len(ours) + 2),
         ]
         for name, rate in row["images_per_s"].items():
@@ -88,15 +92,15 @@ def bench_summary(document: dict[str, Any]) -> str:
     share = document["evaluation"]["share_of_a_round"]["median"]
     limit = document["rows"]["sustrain"]["fma_limit_gflops"]["median"]
     return (
-        f"On {document['machine']['cores']} cores, medians of {document['repetitions']} interleaved "
-        f"repetitions of SUSTrain: the native engine is "
+        f"On {document['machine']['cores']} cores, medians of {document['repetitions']} "
+        f"interleaved repetitions of SUSTrain: the native engine is "
         f"**{document['native_over_best_torch']:.1f} times** the best bare PyTorch and "
         f"**{document['native_over_plain_torch']:.1f} times** the plain one, and reaches "
         f"**{document['fma_fraction']:.0%}** of the limit of fused multiply-adds "
         f"({limit:,.0f} GFLOPS in the same run). The torch engine is "
         f"**{document['torch_over_best_torch']:.2f} times** the best bare PyTorch and "
-        f"{document['torch_over_plain_torch']:.2f} times the plain one. Evaluating 10,000 images at "
-        f"both widths takes {share:.1%} of the time of a 60,000-image round.\n"
+        f"{document['torch_over_plain_torch']:.2f} times the plain one. Evaluating 10,000 images "
+        f"at both widths takes {share:.1%} of the time of a 60,000-image round.\n"
     )
 
 

@@ -21,6 +21,7 @@ from slimfl.errors import RequestError
 
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+BelowOne = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
 
 #: The paper's channels, calibrated on its table VI: the noise power is all that differs.
@@ -91,11 +92,11 @@ class TrainingSection(Section):
     """L of theorem 1's learning rate 2 / (mu t + 2 L - mu)."""
     strong_convexity: Positive = 1.0
     """mu of theorem 1's learning rate."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    momentum: BelowOne = 0.9
     """SGD only."""
     nesterov: bool = False
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    betas: tuple[BelowOne, BelowOne] = (0.9, 0.999)
     """Adam only."""
     batch_size: Count = 32
     epochs: Count | None = None
@@ -155,7 +156,7 @@ class RadioSection(Section):
         channel = values.get("channel")
         if values.get("noise_dbm") is None:
             channel = "poor" if channel is None else channel
-            if channel not in CHANNELS:
+            if not isinstance(channel, str) or channel not in CHANNELS:
                 known = ", ".join(CHANNELS)
                 raise ValueError(
                     f"there is no channel {channel!r}; choose one of {known}, or give noise_dbm"
@@ -187,7 +188,7 @@ class FederationSection(Section):
     devices: Count = 10
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the devices asked to train in a round."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    dropout: BelowOne = 0.0
     """Chance that an asked device does not answer."""
     average: Literal["uniform", "samples"] = "uniform"
     missing: Literal["keep", "zero"] = "keep"
@@ -232,7 +233,7 @@ class Experiment(Section):
 
 def build(values: dict[str, Any]) -> Experiment:
     """Validate a nested dictionary; the error is one sentence that says what to change."""
-    _reject_unknown(values, Experiment, ())
+    _reject_misplaced(values, Experiment, ())
     try:
         return Experiment.model_validate(values)
     except pydantic.ValidationError as error:
@@ -328,27 +329,35 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _reject_unknown(values: dict[str, Any], model: type[BaseModel], where: tuple[str, ...]) -> None:
+def _reject_misplaced(
+    values: dict[str, Any], model: type[BaseModel], where: tuple[str, ...]
+) -> None:
     for key, value in values.items():
         field = model.model_fields.get(key)
         dotted = ".".join((*where, key))
         if field is None:
-            raise RequestError(f"unknown key {dotted!r}{_nearest(dotted)}")
+            raise RequestError(f"unknown key {dotted!r}{_nearest(dotted, [*model.model_fields])}")
         section = field.annotation
+        if isinstance(value, bool) and section is not bool:
+            raise RequestError(f"{dotted}: must not be true or false; give it a value")
         if isinstance(section, type) and issubclass(section, Section):
             if not isinstance(value, dict):
                 raise RequestError(f"{dotted!r} is a section; give keys inside it")
-            _reject_unknown(value, section, (*where, key))
+            _reject_misplaced(value, section, (*where, key))
 
 
-def _nearest(dotted: str) -> str:
-    """The known key closest to a mistyped one, compared by its last part, then as a whole."""
+def _nearest(dotted: str, siblings: list[str]) -> str:
+    """The known key closest to a mistyped one: beside it, anywhere, or by its last part alone."""
+    parent, _, last = dotted.rpartition(".")
+    beside = difflib.get_close_matches(last, siblings, 1, 0.75)
+    if beside:
+        return f"; did you mean {'.'.join(filter(None, (parent, beside[0])))!r}?"
     known = known_keys()
     by_last: dict[str, str] = {}
     for key in known:
         by_last.setdefault(key.rpartition(".")[2], key)
     near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
-        by_last[k] for k in difflib.get_close_matches(dotted.rpartition(".")[2], by_last, 1)
+        by_last[k] for k in difflib.get_close_matches(last, by_last, 1)
     ]
     return f"; did you mean {near[0]!r}?" if near else "; see `slimfl run --help` for the keys"
 
@@ -366,7 +375,8 @@ def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ())
 
 
 def _sentence(error: pydantic.ValidationError) -> str:
-    first = error.errors()[0]
+    """The first error in the user's words: which key, what it must be, what it is."""
+    first = _blamed(error)
     field: Any = None
     parts: list[str] = []
     model: Any = Experiment
@@ -379,7 +389,7 @@ def _sentence(error: pydantic.ValidationError) -> str:
             break
         parts.append(str(part))
         model = field.annotation
-    message = first["msg"].removeprefix("Value error, ")
+    message: str = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     if not parts or (first["type"] == "value_error" and " " in message and "must" not in message):
         return message
@@ -387,5 +397,22 @@ def _sentence(error: pydantic.ValidationError) -> str:
     choices = [c for c in get_args(field.annotation) if isinstance(c, str)] if field else []
     if len(choices) > 1 and isinstance(given, str):
         message = f"must be one of {', '.join(choices)}"
+    message = _PLAIN_WORDS.get(first["type"], message)
     shown = "" if isinstance(given, dict) else f" (it is {given!r})"
     return f"{'.'.join(parts)}: {message}{shown}"
+
+
+#: Where pydantic speaks of Python, we speak of the file.
+_PLAIN_WORDS = {
+    "tuple_type": "must be a list, in square brackets",
+    "missing": "must have 2 values",
+    "too_long": "must have 2 values",
+    "path_type": "must be the path of a folder",
+}
+
+
+def _blamed(error: pydantic.ValidationError) -> Any:
+    """Of the errors of a union's branches, the one about an element of the list that was given."""
+    errors = error.errors()
+    same_key = [e for e in errors if e["loc"][:2] == errors[0]["loc"][:2]]
+    return next((e for e in same_key if any(isinstance(p, int) for p in e["loc"])), errors[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,13 @@ def random_theta(sizes: Sizes, rng: np.random.Generator, spread: float = 1.5) ->
     return np.concatenate(parts).astype(np.float32)
 
 
-def logits(sizes: Sizes, theta: torch.Tensor, images: torch.Tensor, width: int) -> torch.Tensor:
+def logits(
+    sizes: Sizes,
+    theta: torch.Tensor,
+    images: torch.Tensor,
+    width: int,
+    relu6: Callable[[torch.Tensor], torch.Tensor] = functional.relu6,
+) -> torch.Tensor:
     """Forward of normalised images [N, C, H, W] at one width, by slicing."""
     tensors = []
     start = 0
@@ -56,12 +63,33 @@ def logits(sizes: Sizes, theta: torch.Tensor, images: torch.Tensor, width: int) 
         start += size
     conv, depth1, point1, depth2, point2, linear, bias = tensors
     n1, n2, n3 = sizes.active[width]
-    x = functional.relu6(functional.conv2d(images, conv[:n1], padding=1))
-    x = functional.relu6(functional.conv2d(x, depth1[:n1], padding=1, groups=n1))
-    x = functional.relu6(functional.conv2d(x, point1[:n2, :n1]))
-    x = functional.relu6(functional.conv2d(x, depth2[:n2], padding=1, groups=n2))
-    x = functional.relu6(functional.conv2d(x, point2[:n3, :n2]))
+    x = relu6(functional.conv2d(images, conv[:n1], padding=1))
+    x = relu6(functional.conv2d(x, depth1[:n1], padding=1, groups=n1))
+    x = relu6(functional.conv2d(x, point1[:n2, :n1]))
+    x = relu6(functional.conv2d(x, depth2[:n2], padding=1, groups=n2))
+    x = relu6(functional.conv2d(x, point2[:n3, :n2]))
     return functional.linear(x.mean(dim=(2, 3)), linear[:, :n3], bias)
+
+
+def distance_to_a_kink(
+    sizes: Sizes, theta: torch.Tensor, images: torch.Tensor, widths: list[int]
+) -> float:
+    """How close any activation comes to an end of the ReLU6, where its gradient jumps.
+
+    An exact zero is no danger: it is a sum of zeros in every precision.
+    """
+    distances = [torch.inf]
+
+    def relu6(x: torch.Tensor) -> torch.Tensor:
+        away = torch.minimum(x.abs(), (x - 6).abs())[x != 0]
+        if away.numel():
+            distances.append(away.min().item())
+        return functional.relu6(x)
+
+    with torch.no_grad():
+        for width in widths:
+            logits(sizes, theta, images, width, relu6)
+    return min(distances)
 
 
 def normalise(images: np.ndarray, mean: np.ndarray, std: np.ndarray) -> torch.Tensor:

@@ -128,6 +128,12 @@ def test_frequencies_divide_by_the_draws_made(draws):
     assert decoding_frequencies(hopeless, both, draws).tolist() == [0, 0]
 
 
+def test_no_chunk_of_draws_repeats_another():
+    link, both = channel(RadioSection()), Superposition((1.5, 1.5), (0.8, 0.2))
+    once, twice = (decoding_frequencies(link, both, draws) for draws in (65_536, 131_072))
+    assert (once != twice).all()
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.floats(-60, -30), st.integers(0, 99))
 def test_a_gain_on_the_threshold_suffices_and_a_hair_less_does_not(noise_dbm, seed):

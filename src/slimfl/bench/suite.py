@@ -100,7 +100,8 @@ def _peers(
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """Whole rounds of federated averaging, in this package and in others."""
-    runners = [local_runner(name, work) for name in ("native", "torch") if native or name == "torch"]
+    ours = ("native", "torch") if native else ("torch",)
+    runners = [local_runner(name, work) for name in ours]
     failed = {}
     for name, make in peers.items():
         try:
@@ -116,10 +117,7 @@ def _peers(
         "work": asdict(work),
         "images_per_s": {name: spread(values) for name, values in speed.items()},
         "ratios": {
-            f"{a} / {b}": ratio(speed[a], speed[b])
-            for a in ("native", "torch")
-            for b in speed
-            if a in speed and b in peers
+            f"{a} / {b}": ratio(speed[a], speed[b]) for a in ours for b in speed if b in peers
         },
         "startup_s": {r.name: r.startup_s for r in runners},
         "peak_mb": {r.name: r.peak_mb for r in runners},

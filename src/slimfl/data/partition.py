@@ -96,12 +96,21 @@ def _dirichlet_equal(
             weights = np.where(left > 0, mix, 0)
             if not weights.sum() > 0:
                 weights = left.astype(float)
-            take = np.minimum(random.multinomial(wanted, weights / weights.sum()), left)
+            take = np.minimum(_apportion(wanted, weights / weights.sum()), left)
             for pool, count, rest in zip(pools, take, left, strict=True):
                 owner[pool[rest - count : rest]] = device
             left -= take
             wanted -= int(take.sum())
     return owner
+
+
+def _apportion(seats: int, shares: NDArray[np.float64]) -> Indices:
+    """Whole numbers in the given proportions that sum to `seats` (largest remainders)."""
+    exact = seats * shares
+    whole = np.floor(exact).astype(np.int64)
+    rest = np.argsort(whole - exact, kind="stable")[: seats - whole.sum()]
+    whole[rest] += 1
+    return whole
 
 
 def _shards(labels: Indices, devices: int, each: int, random: np.random.Generator) -> Indices:

@@ -9,10 +9,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,8 +78,9 @@ def load(name: str, folder: Path | None = None) -> Dataset:
 
 def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
     """The folder that holds the files of a named dataset, fetched into the cache if need be."""
-    chosen = folder or (Path(os.environ["SLIMFL_DATA"]) if "SLIMFL_DATA" in os.environ else None)
-    if chosen is not None:
+    told = folder or os.environ.get("SLIMFL_DATA")
+    if told:
+        chosen = Path(told).expanduser()
         for candidate in (chosen / name, chosen):
             if _complete(candidate):
                 return candidate
@@ -94,8 +93,8 @@ def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
         if _complete(candidate):
             return candidate
     if fetch:
-        for obtain in (_from_debian, _from_download):
-            if obtain(name):
+        for fill in (_from_debian, _from_download):
+            if _obtain(name, fill):
                 return cache(name)
     raise RequestError(_four_ways(name))
 
@@ -124,24 +123,30 @@ def _complete(folder: Path) -> bool:
     return all(_file(folder, name) for name in FILES)
 
 
-@contextmanager
-def _staging(name: str) -> Iterator[Path]:
-    """A temporary folder beside the cache entry, moved there in one step if it became complete."""
+def _obtain(name: str, fill: Callable[[str, Path], None]) -> bool:
+    """Let `fill` put files into a temporary folder; if they are the right ones, they are the cache.
+
+    False if they are not, or if the cache cannot be written.
+    """
     target = cache(name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
-        yield Path(temporary)
-        staged = Path(temporary) / "files"
-        if staged.is_dir() and _complete(staged):
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+            staged = Path(temporary) / "files"
+            fill(name, Path(temporary))
+            _read(name, staged, SOURCES[name].sha256)
             shutil.rmtree(target, ignore_errors=True)
             staged.rename(target)
+    except (OSError, RequestError):
+        return False
+    return True
 
 
-def _from_debian(name: str) -> bool:
-    """Unpack Debian's package into the cache; needs apt, not necessarily root."""
+def _from_debian(name: str, folder: Path) -> None:
+    """Unpack Debian's package; needs apt, not necessarily root."""
     package = SOURCES[name].debian
     if package is None or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        return False
+        return
 
     def call(*command: str, cwd: Path) -> bool:
         try:
@@ -150,33 +155,24 @@ def _from_debian(name: str) -> bool:
             return False
         return done.returncode == 0
 
-    with _staging(name) as folder:
-        fetched = call("apt-get", "download", package, cwd=folder) or (
-            # root may fetch the package lists that a new machine lacks
-            os.geteuid() == 0
-            and call("apt-get", "update", cwd=folder)
-            and call("apt-get", "download", package, cwd=folder)
-        )
-        if fetched:
-            archive = next(folder.glob("*.deb"))
-            call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
-            unpacked = folder / "root/usr/share/datasets" / name
-            if unpacked.is_dir():
-                unpacked.rename(folder / "files")
-    return _complete(cache(name))
+    fetched = call("apt-get", "download", package, cwd=folder) or (
+        # root may fetch the package lists that a new machine lacks
+        os.geteuid() == 0
+        and call("apt-get", "update", cwd=folder)
+        and call("apt-get", "download", package, cwd=folder)
+    )
+    if fetched:
+        archive = next(folder.glob("*.deb"))
+        call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
+        (folder / "root/usr/share/datasets" / name).rename(folder / "files")
 
 
-def _from_download(name: str) -> bool:
-    with _staging(name) as folder:
-        files = folder / "files"
-        files.mkdir()
-        for file in FILES:
-            try:
-                with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
-                    (files / f"{file}.gz").write_bytes(reply.read())
-            except (OSError, urllib.error.URLError):
-                return False
-    return _complete(cache(name))
+def _from_download(name: str, folder: Path) -> None:
+    files = folder / "files"
+    files.mkdir()
+    for file in FILES:
+        with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
+            (files / f"{file}.gz").write_bytes(reply.read())
 
 
 def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:

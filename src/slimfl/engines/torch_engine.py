@@ -28,6 +28,7 @@ from slimfl.training import (
     LocalTrainer,
     OptimiserState,
     cohort_key,
+    is_random,
 )
 
 #: Larger batches spill out of the cache and evaluate no faster.
@@ -54,11 +55,13 @@ class TorchEngine:
         self.threads = experiment.threads or available_cores()
         self.workload = workload
         self.widths = experiment.model.widths
-        self.workers = self.threads if device == "cpu" else 1
+        # dropout layers share one source of random numbers, so such devices take turns
+        self.workers = self.threads if device == "cpu" and not is_random(network) else 1
         self.cohort = CohortTrainer(
             copy.deepcopy(network).to(device), self.widths, experiment.training
         )
-        self.cohorts_pay = device != "cpu" or self._step_size(network) < SMALL_STEP
+        small = device != "cpu" or self._step_size(network) < SMALL_STEP
+        self.cohorts_pay = small and not is_random(network)
         self.trainers: SimpleQueue[LocalTrainer] = SimpleQueue()
         for _ in range(self.workers):
             own = copy.deepcopy(network).to(device)

@@ -28,7 +28,7 @@ from slimfl.federation.method import Method
 from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
 from slimfl.federation.run_folder import Line, RunFolder, RunWriter
-from slimfl.nn import Vector, build, flatten, load_flat, multiply_adds, segments
+from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
 from slimfl.training import learning_rates
@@ -77,6 +77,8 @@ class Simulation:
             experiment.seed,
         )
         rows, columns, channels = self.dataset.train.images.shape[1:]
+        if network is not None:
+            check(network)
         network = network or build(
             experiment.model.name,
             experiment.model.options,

@@ -1,7 +1,7 @@
 """The network and its widths: slimmable layers, UL-MobileNet, segments, cost per width."""
 
 from slimfl.nn.adapt import slimmable
-from slimfl.nn.build import MODELS, build
+from slimfl.nn.build import MODELS, build, check
 from slimfl.nn.cost import WidthCost, cost, multiply_adds
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
@@ -24,6 +24,7 @@ __all__ = [
     "at_width",
     "build",
     "channels_at",
+    "check",
     "cost",
     "flatten",
     "initialise",

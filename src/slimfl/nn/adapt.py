@@ -22,6 +22,11 @@ def slimmable(network: nn.Sequential) -> nn.Sequential:
     >>> type(net[0]).__name__, net[0].active_shapes(0.5)["weight"]
     ('SlimLinear', (4, 4))
     """
+    if not isinstance(network, nn.Sequential):
+        raise RequestError(
+            f"only an nn.Sequential can be adapted, and this is a {type(network).__name__}; "
+            "build it from SlimConv2d and SlimLinear instead"
+        )
     layers = list(_unnested(network))
     weighted = [i for i, layer in enumerate(layers) if isinstance(layer, nn.Conv2d | nn.Linear)]
     if not weighted:
@@ -56,7 +61,11 @@ def _unnested(network: nn.Sequential) -> list[nn.Module]:
 def _convolution(layer: nn.Conv2d, first: bool, last: bool) -> SlimConv2d:
     if layer.padding_mode != "zeros":
         raise RequestError("a slimmable convolution pads with zeros only")
-    depthwise = layer.groups > 1
+    if layer.groups > 1 and (first or last):
+        raise RequestError(
+            "a depthwise convolution slims its inputs and outputs alike, so it cannot be the first "
+            "or the last layer"
+        )
     try:
         slim = SlimConv2d(
             layer.in_channels,
@@ -69,8 +78,8 @@ def _convolution(layer: nn.Conv2d, first: bool, last: bool) -> SlimConv2d:
             (layer.dilation[0], layer.dilation[1]),
             layer.groups,
             layer.bias is not None,
-            slim_in=not first and not (depthwise and last),
-            slim_out=not last and not (depthwise and first),
+            slim_in=not first,
+            slim_out=not last,
         )
     except ValueError as error:
         raise RequestError(str(error)) from None

@@ -4,12 +4,14 @@ import importlib
 import inspect
 from typing import Any
 
+import torch
 from torch import nn
 
 from slimfl.errors import RequestError
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.ul_mobilenet import ULMobileNet
+from slimfl.rng import generator
 
 MODELS = {"ul-mobilenet": ULMobileNet}
 
@@ -28,13 +30,19 @@ def build(
     A factory that has the parameters `in_channels` and `classes` is told those of the dataset.
     """
     factory: Any = MODELS.get(name) or _import(name)
-    known = inspect.signature(factory).parameters
+    try:
+        known = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        raise RequestError(f"model {name!r} is not a function or class that we can call") from None
     offered = {"in_channels": in_channels, "classes": classes}
     given = {key: value for key, value in offered.items() if key in known} | options
-    try:
-        network = factory(**given)
-    except (TypeError, ValueError) as error:
-        raise RequestError(f"model {name!r} does not take model.options: {error}") from None
+    with torch.random.fork_rng(devices=[]):
+        # parameters that `initialise` does not know are drawn by their layers
+        torch.manual_seed(int(generator(seed, "own layers").integers(2**63 - 1)))
+        try:
+            network = factory(**given)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise RequestError(f"model {name!r} does not take model.options: {error}") from None
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
     if not any(isinstance(module, Slimmable) for module in network.modules()):
@@ -42,8 +50,19 @@ def build(
             f"{name!r} has no slimmable layer; build it from SlimConv2d and SlimLinear, "
             "or pass it through slimfl.nn.slimmable"
         )
+    check(network)
     initialise(network, initialisation, seed)
     return network
+
+
+def check(network: nn.Module) -> None:
+    """Refuse what would silently go wrong: state that is neither trained nor sent."""
+    for module in network.modules():
+        if isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats:
+            raise RequestError(
+                f"the network has a {type(module).__name__}, whose running statistics differ by "
+                "width and are not sent; leave it out or use GroupNorm"
+            )
 
 
 def _import(name: str) -> Any:
@@ -54,5 +73,5 @@ def _import(name: str) -> Any:
         )
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise RequestError(f"model {name!r} cannot be imported: {error}") from None

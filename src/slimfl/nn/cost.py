@@ -1,10 +1,12 @@
 """What a width costs: parameters, multiply-adds and bits."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from slimfl.nn.layers import Slimmable
 from slimfl.nn.segments import segments
 from slimfl.nn.widths import at_width
 
@@ -50,19 +52,18 @@ def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int,
     counts: list[int] = []
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        weight = module.weight
-        assert isinstance(weight, Tensor)
-        if isinstance(module, nn.Conv2d | nn.Linear):
-            taps = weight[0].numel()
+        if isinstance(module, Slimmable):
+            shape = tuple(module.active_shapes(width)["weight"])
         else:
-            shape = module.active_shapes(width)["weight"]  # type: ignore[operator]
-            taps = int(torch.Size(shape[1:]).numel())
-        counts.append(output.numel() * taps)
+            assert isinstance(module.weight, Tensor)
+            shape = tuple(module.weight.shape)
+        counts.append(output.numel() * math.prod(shape[1:]))
 
     layers = [
         module
         for module in network.modules()
-        if isinstance(module, nn.Conv2d | nn.Linear) or hasattr(module, "active_shapes")
+        if isinstance(module, nn.Conv2d | nn.Linear)
+        or (isinstance(module, Slimmable) and "weight" in module.active_shapes(width))
     ]
     hooks = [layer.register_forward_hook(count) for layer in layers]
     parameter = next(network.parameters())

@@ -20,6 +20,9 @@ def flatten(network: nn.Module) -> Vector:
 
 def load_flat(network: nn.Module, vector: Vector) -> None:
     """Copy a flat vector into the network."""
+    count = sum(parameter.numel() for parameter in network.parameters())
+    if vector.shape != (count,):
+        raise ValueError(f"the network has {count} parameters, the vector has shape {vector.shape}")
     start = 0
     with torch.no_grad():
         for parameter in network.parameters():

@@ -20,14 +20,18 @@ def initialise(network: nn.Module, kind: str, seed: int) -> None:
         if not isinstance(module, SlimConv2d | SlimLinear | nn.Conv2d | nn.Linear):
             continue
         weight, bias = module.weight, module.bias
+        # not nn.init's fan out, which takes a depthwise input to reach all output channels
+        reached = 1 if _depthwise(module) else len(weight)
+        fan_in, fan_out = weight[0].numel(), reached * weight[0, 0].numel()
         with torch.no_grad():
             match kind:
                 case "he":
-                    nn.init.kaiming_normal_(weight, nonlinearity="relu", generator=numbers)
+                    weight.normal_(0, (2 / fan_in) ** 0.5, generator=numbers)
                 case "he-fan-out":
-                    nn.init.kaiming_normal_(weight, mode="fan_out", generator=numbers)
+                    weight.normal_(0, (2 / fan_out) ** 0.5, generator=numbers)
                 case "xavier":
-                    nn.init.xavier_uniform_(weight, generator=numbers)
+                    bound = (6 / (fan_in + fan_out)) ** 0.5
+                    weight.uniform_(-bound, bound, generator=numbers)
                 case "torch":
                     nn.init.kaiming_uniform_(weight, a=5**0.5, generator=numbers)
                 case _:
@@ -35,3 +39,9 @@ def initialise(network: nn.Module, kind: str, seed: int) -> None:
             if bias is not None:
                 bound = weight[0].numel() ** -0.5 if kind == "torch" else 0.0
                 bias.uniform_(-bound, bound, generator=numbers)
+
+
+def _depthwise(module: nn.Module) -> bool:
+    if isinstance(module, SlimConv2d):
+        return module.depthwise
+    return isinstance(module, nn.Conv2d) and module.groups == module.in_channels > 1

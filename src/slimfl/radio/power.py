@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import brentq, isotonic_regression
-from scipy.special import lambertw
+from scipy.special import wrightomega
 
 from slimfl.radio.superposition import Floats, sinr_target
 
@@ -33,20 +33,38 @@ def optimal_split_numeric(
     """The exact optimum for a given c / P under Rayleigh fading.
 
     Minimising sum_i exp(t_i) is convex in t. Where nothing else binds, t_i^2 exp(t_i) = nu k_i, so
-    t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W; nested thresholds (t_1 <= t_2 <= ...) pool the
-    k_i that are out of order; nu is the root that uses all the power.
+    t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W, here as Wright's omega of the logarithm, which
+    does not overflow. Nested thresholds (t_1 <= t_2 <= ...) pool the k_i that are out of order; nu
+    is the root that uses all the power.
     """
     targets = sinr_target(spectral_efficiencies)
     burdens = _burdens(targets)
-    pooled = isotonic_regression(burdens).x
+    log_pooled = np.log(isotonic_regression(burdens).x)
 
     def thresholds(log_nu: float) -> Floats:
-        return np.asarray(2 * lambertw(np.sqrt(np.exp(log_nu) * pooled) / 2).real)
+        return np.asarray(2 * wrightomega((log_nu + log_pooled) / 2 - np.log(2)))
 
     def excess(log_nu: float) -> float:
         return float(noise_to_power * (burdens / thresholds(log_nu)).sum() - 1)
 
-    return _split(targets, thresholds(brentq(excess, -600, 600, xtol=1e-12)))
+    # were all thresholds equal, they would be this; at the root, some are below it and some above
+    equal = noise_to_power * float(burdens.sum())
+    middle = equal + 2 * np.log(equal)
+    low, high = middle - log_pooled.max() - 1, middle - log_pooled.min() + 1
+    return _split(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))
+
+
+def rounded_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
+    """The closed form in as few decimals as still sum to 1 and can be decoded, for a person."""
+    targets = sinr_target(spectral_efficiencies)
+    exact = optimal_split(spectral_efficiencies)
+    for decimals in range(3, 16):
+        later = [round(share, decimals) for share in exact[1:]]
+        shares = np.array([round(1 - sum(later), decimals), *later])
+        after = shares[::-1].cumsum()[::-1] - shares
+        if (shares > 0).all() and (shares - targets * after > 0).all():
+            return tuple(shares.tolist())
+    return exact
 
 
 def _burdens(targets: Floats) -> Floats:

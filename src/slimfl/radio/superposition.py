@@ -45,10 +45,10 @@ class Superposition:
             )
         margins = self.margins
         if not (margins > 0).all():
-            from slimfl.radio.power import optimal_split
+            from slimfl.radio.power import rounded_split
 
             segment = int(np.argmax(margins <= 0)) + 1
-            good = optimal_split(self.spectral_efficiencies)
+            good = rounded_split(self.spectral_efficiencies)
             raise RequestError(
                 f"the power split {_numbers(self.split)} can never be decoded: segment {segment} "
                 f"drowns in the segments after it; {_numbers(good)} would work"
@@ -74,4 +74,4 @@ def single(spectral_efficiency: float) -> Superposition:
 
 
 def _numbers(split: Sequence[float]) -> str:
-    return ", ".join(f"{share:.4g}" for share in split)
+    return ", ".join(f"{share:.15g}" for share in split)

@@ -3,7 +3,7 @@
 from slimfl.training.algorithms import ALGORITHMS, Algorithm
 from slimfl.training.cohort import CohortTrainer, cohort_key
 from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson
-from slimfl.training.local import Images, LocalTrainer
+from slimfl.training.local import Images, LocalTrainer, is_random
 from slimfl.training.losses import hard_loss, soft_loss
 from slimfl.training.optimiser import OptimiserState
 
@@ -18,6 +18,7 @@ __all__ = [
     "OptimiserState",
     "cohort_key",
     "hard_loss",
+    "is_random",
     "learning_rates",
     "lesson",
     "soft_loss",

@@ -41,6 +41,8 @@ class Lesson:
     """[step, width]: the widths that take part in a step."""
     learning_rates: NDArray[np.float64]
     """One a step."""
+    key: tuple[int, int, int] = (0, 0, 0)
+    """(seed, round, device), for layers that are random themselves."""
 
     @property
     def steps(self) -> int:
@@ -70,6 +72,7 @@ def lesson(
         batch_offsets=offsets,
         visits=_visits(section, curriculum, width_count, steps, (seed, round, device)),
         learning_rates=learning_rates(section, rounds, round, steps),
+        key=(seed, round, device),
     )
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from slimfl.config import TrainingSection
 from slimfl.data import Samples
 from slimfl.nn import FlatView, Vector, at_width
+from slimfl.rng import generator
 from slimfl.training.algorithms import ALGORITHMS
 from slimfl.training.lesson import Lesson
 from slimfl.training.optimiser import OptimiserState, export_state, import_state, optimiser
@@ -31,6 +32,11 @@ class Images:
         return taken.permute(0, 3, 1, 2), self.labels[index]
 
 
+def is_random(network: nn.Module) -> bool:
+    """Whether a forward pass draws random numbers; torch has one source of them a process."""
+    return any(isinstance(m, nn.modules.dropout._DropoutNd) for m in network.modules())
+
+
 class LocalTrainer:
     """One resident network that plays one device after the other."""
 
@@ -38,6 +44,7 @@ class LocalTrainer:
         self, network: nn.Module, widths: tuple[float, ...], section: TrainingSection
     ) -> None:
         self.network, self.widths = network, widths
+        self.random = is_random(network)
         self.flat = FlatView(network)
         self.optimiser = optimiser(section, self.flat.values)
 
@@ -49,6 +56,16 @@ class LocalTrainer:
         Returns the new parameters, the optimiser's state and the mean loss over the
         images of every width (NaN for a width that took no part).
         """
+        if not self.random:
+            return self._train(start, lesson, images, state)
+        with torch.random.fork_rng():
+            seed, round, device = lesson.key
+            torch.manual_seed(int(generator(seed, "layers", round, device).integers(2**63 - 1)))
+            return self._train(start, lesson, images, state)
+
+    def _train(
+        self, start: Vector, lesson: Lesson, images: Images, state: OptimiserState | None
+    ) -> tuple[Vector, OptimiserState, NDArray[np.float64]]:
         values = self.flat.values
         values.data.copy_(torch.from_numpy(start))
         import_state(self.optimiser, values, state)
