@@ -142,6 +142,7 @@ WRONG = [
     ("radio.split", [0.7, 0.2], "sum to 1"),
     ("radio.split", [0.5, 0.3, 0.2], "3 values for 2 widths"),
     ("radio.split", "best", "optimal"),
+    ("radio.split", 0.8, "list"),  # the paper's lambda; the sentence must tell how to write it
     ("radio.spectral_efficiency", 0, "greater than 0"),
     ("radio.spectral_efficiency", "fast", "number"),
     ("radio.spectral_efficiency", [1.5, 1.5, 1.5], "3 values for 2 widths"),

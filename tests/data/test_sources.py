@@ -1,6 +1,7 @@
 """Where data come from: the order of the places, checksums, own folders, honest errors."""
 
 import gzip
+import http.client
 import io
 import subprocess
 from pathlib import Path
@@ -200,6 +201,20 @@ def test_fetch_can_be_forbidden(tiny, named, to_idx, download):
     assert asked == []
 
 
+def test_a_connection_that_breaks_off_gives_the_four_ways(named, monkeypatch):
+    """http.client raises something that is no OSError."""
+
+    class Reply(io.BytesIO):
+        def read(self, *_):
+            raise http.client.IncompleteRead(b"half")
+
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: Reply())
+    with pytest.raises(RequestError) as caught:
+        load("tiny")
+    assert SOURCES["tiny"].url in str(caught.value)
+    assert not named.exists()
+
+
 @pytest.mark.parametrize("arrived", [0, 1, 3])
 def test_a_broken_download_leaves_nothing_behind(tiny, named, to_idx, download, arrived):
     files = packed_files(tiny.arrays, to_idx)
@@ -239,6 +254,25 @@ def test_debians_package_is_unpacked_before_any_download(
     assert locate("tiny") == named
     assert commands[0] == ["apt-get", "download", "dataset-tiny"]
     assert asked == []
+
+
+def test_a_package_with_wrong_contents_is_followed_by_the_download(
+    tiny, write, named, to_idx, download, monkeypatch
+):
+    asked = download(packed_files(tiny.arrays, to_idx))
+    wrong = [array ^ 1 for array in tiny.arrays]
+
+    def run(command, cwd=None, **_):
+        if command[0] == "apt-get":
+            (Path(cwd) / "dataset-tiny_1_all.deb").write_bytes(b"")
+        else:
+            write(Path(command[-1]) / "usr/share/datasets/tiny", wrong)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
+    monkeypatch.setattr("subprocess.run", run)
+    assert np.array_equal(load("tiny").train.labels, tiny.train_labels)
+    assert len(asked) == 4
 
 
 def test_a_failing_apt_is_followed_by_the_download(tiny, named, to_idx, download, monkeypatch):

@@ -99,3 +99,29 @@ def test_cohorts_are_chosen_for_small_steps_only():
     large = slimfl.Simulation(experiment, dataset=DATASET)
     assert small.engine.cohorts_pay
     assert not large.engine.cohorts_pay
+
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("cohorts", [False, True])
+def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
+    from slimfl.engines import Task, Workload
+    from slimfl.engines.torch_engine import TorchEngine
+
+    experiment = slimfl.config.build({"training": {"steps": 3, "batch_size": 8}, "engine": "torch"})
+    sim = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
+    engine = TorchEngine(
+        Workload(experiment, DATASET, sim.partition), small_network(), device=device
+    )
+    engine.cohorts_pay = cohorts
+    tasks = [Task(k, sim.method.trains(k)) for k in range(10)]
+    for round in (1, 2):  # optimiser states go to the host and come back
+        reference = list(sim.engine.train(round, sim.global_model, tasks))
+        updates = list(engine.train(round, sim.global_model, tasks))
+        for update, expected in zip(updates, reference, strict=True):
+            np.testing.assert_allclose(update.parameters, expected.parameters, atol=1e-5)
+    scores = engine.evaluate(sim.global_model, (0, 1))
+    for score, expected in zip(scores, sim.engine.evaluate(sim.global_model, (0, 1)), strict=True):
+        assert score.loss == pytest.approx(expected.loss, rel=1e-5)

@@ -1,5 +1,7 @@
 """The trainer against bare torch loops over separate parameter tensors."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -217,9 +219,16 @@ def test_dropout_is_a_function_of_the_lesson_too(samples):
     start = flatten(network)
     images = Images(samples, np.float32([0.5]), np.float32([0.25]))
     trainer = LocalTrainer(network, TWO, section)
-    one, _, _ = trainer.train(start, make_lesson(section), images, None)
-    same, _, _ = trainer.train(start, make_lesson(section), images, None)
+    made = make_lesson(section)
+    one, _, _ = trainer.train(start, made, images, None)
+    torch.manual_seed(99)
+    after = torch.rand(1)
+    torch.manual_seed(99)
+    same, _, _ = trainer.train(start, made, images, None)
     assert np.array_equal(one, same)
+    assert torch.rand(1) == after  # and torch's own numbers go on as if nothing had happened
+    elsewhere = dataclasses.replace(made, key=(3, 1, 7))
+    assert not np.array_equal(one, trainer.train(start, elsewhere, images, None)[0])
 
 
 def test_results_and_start_are_not_the_trainers_own_memory(make_network, images):

@@ -41,14 +41,22 @@ def _engines() -> list[dict[str, Any]]:
     import torch
 
     from slimfl.engines.allocator import tune_allocator
+    from slimfl.engines.cores import available_cores
+    from slimfl.engines.native_engine import native_module
 
     cuda = torch.cuda.is_available()
     gpu = torch.cuda.get_device_name() if cuda else "torch finds no CUDA device; the CPU is used"
     tuned = tune_allocator()
+    native = native_module()
     return [
         _finding(
-            "torch engine", True, f"torch {torch.__version__}, {torch.get_num_threads()} threads"
+            "native engine",
+            native is not None,
+            f"{native.simd_levels()[0]}, {available_cores()} cores"
+            if native
+            else "not compiled: install a C++ compiler, then install slimfl again",
         ),
+        _finding("torch engine", True, f"torch {torch.__version__}, {available_cores()} cores"),
         _finding("GPU", cuda, gpu),
         _finding(
             "allocator",
