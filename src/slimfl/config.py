@@ -82,7 +82,7 @@ class TrainingSection(Section):
     order: Literal["sequential", "accumulate"] = "sequential"
     """SlimTrain and USTrain: one optimiser step per width, or one for the sum of all."""
     weights: tuple[Positive, ...] | None = None
-    """Weight of every width's loss, narrowest first; 1/S each when absent."""
+    """Weight of every width's loss, narrowest first; 1/S each when absent. The paper's sum to 1."""
     sampled_widths: Count = 4
     """USTrain's sandwich rule with S > 2: how many widths take part in one step."""
     optimiser: Literal["adam", "sgd"] = "adam"
@@ -415,4 +415,12 @@ def _blamed(error: pydantic.ValidationError) -> Any:
     """Of the errors of a union's branches, the one about an element of the list that was given."""
     errors = error.errors()
     same_key = [e for e in errors if e["loc"][:2] == errors[0]["loc"][:2]]
-    return next((e for e in same_key if any(isinstance(p, int) for p in e["loc"])), errors[0])
+    listed = (e for e in same_key if any(isinstance(p, int) for p in e["loc"]))
+    number_for_list = (
+        e
+        for e in same_key
+        if e["type"] == "tuple_type"
+        and errors[0]["type"] == "literal_error"
+        and isinstance(e["input"], int | float)
+    )
+    return next(listed, None) or next(number_for_list, errors[0])

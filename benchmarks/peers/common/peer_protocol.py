@@ -6,6 +6,8 @@ process its framework has started, when its standard input closes: the bench clo
 """
 
 import argparse
+import atexit
+import contextlib
 import ctypes
 import json
 import os
@@ -22,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-#: A framework that takes longer to close is ended; the bench itself waits 10 s.
+#: What is still at work so long after the bench has gone is ended; the bench waits 10 s.
 CLOSING_S = 4.0
-_scratch: list[Path] = []
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+_scratch: list[Path] = []
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,6 @@ class Peer:
     """Train all devices once and average; returns when the averaged model is there."""
     norm: Callable[[], float]
     """Euclidean norm of all parameters of the global model, for `--check`."""
-    close: Callable[[], None] = lambda: None
 
 
 def serve(prepare: Callable[[Work], Peer]) -> NoReturn:
@@ -72,7 +74,6 @@ def serve(prepare: Callable[[Work], Peer]) -> NoReturn:
             seconds = time.perf_counter() - begin
             answer = {"seconds": seconds, "peak_mb": peak_mb(), "images": work.images}
             channel.say(_checked(answer, arguments.check, peer))
-        peer.close()
     except BaseException as error:
         channel.fail(error)
     channel.end(0)
@@ -87,6 +88,7 @@ def scratch_folder() -> Path:
     """A folder for the framework's files; it goes when the worker ends."""
     folder = Path(tempfile.mkdtemp(prefix="peer-"))
     _scratch.append(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
@@ -121,7 +123,9 @@ class _Channel:
     """
 
     def __init__(self) -> None:
-        self._in, self._out, self._err = (os.fdopen(os.dup(fd), mode) for fd, mode in enumerate("rww"))
+        self._in, self._out, self._err = (
+            os.fdopen(os.dup(fd), mode) for fd, mode in enumerate("rww")
+        )
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - open as long as the process
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
@@ -145,7 +149,7 @@ class _Channel:
         sys.stderr.flush()
         self._log.seek(0)
         self._err.write(self._log.read()[-20_000:].decode(errors="replace"))
-        self._err.write(f"\n{type(error).__name__}: {str(error).splitlines()[:1]}\n")
+        self._err.write(f"\n{type(error).__name__}: {next(iter(str(error).splitlines()), '')}\n")
         self._err.flush()
         self.end(1)
 
@@ -194,18 +198,14 @@ def _peak_kb(pid: int) -> int:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _reap() -> None:
-    try:
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
     time.sleep(0.01)
 
 

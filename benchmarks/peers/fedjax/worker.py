@@ -4,10 +4,8 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 
-from peer_protocol import Peer, Work, available_cores, serve
+from peer_protocol import Peer, Work, serve
 
-#: XLA shows the CPU as one device; FedJAX's pmap backend trains a client on each device.
-os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={available_cores()}"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import fedjax
@@ -76,8 +74,7 @@ class ExactDataset(fedjax.ClientDataset):
 
 def prepare(work: Work) -> Peer:
     """FedJAX's own federated averaging."""
-    jax.config.update("jax_pmap_no_rank_reduction", False)  # what FedJAX expects of a shard
-    fedjax.set_for_each_client_backend("pmap")
+    fedjax.set_for_each_client_backend("jit")
     sample = {"x": np.zeros((1, 28, 28), np.uint8), "y": np.zeros(1, np.int32)}
     model = fedjax.create_model_from_haiku(
         hk.transform(forward),

@@ -8,15 +8,11 @@ from typing import Any
 
 from peer_protocol import Peer, Work, available_cores, scratch_folder, serve
 
-SCRATCH = scratch_folder()
-os.environ |= {
-    "FLWR_HOME": str(SCRATCH),
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_TMPDIR": str(SCRATCH),
-}
+os.environ["FLWR_HOME"] = os.environ["RAY_TMPDIR"] = str(scratch_folder())
+os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+os.environ["FLWR_DISABLE_UPDATE_CHECK"] = "1"
+os.environ["FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION"] = "1"
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import torch
 from flower_app import app as client_app
@@ -64,6 +60,7 @@ class SteppedFedAvg(FedAvg):
 
 def prepare(work: Work) -> Peer:
     """Start one run of the simulation; it stands still between rounds."""
+    torch.manual_seed(0)
     strategy = SteppedFedAvg(work.devices)
     config = ConfigRecord(
         {"images-per-device": work.images_per_device, "batch-size": work.batch_size}

@@ -66,15 +66,14 @@ def make_peer(work: Work) -> Peer:
             return F.cross_entropy(self(normalise(pixels)), labels)
 
         def metrics(self, pixels: torch.Tensor, labels: torch.Tensor) -> dict[str, Weighted]:
+            # asked for in the first round only, and kept free of cost there
             return {"seen": Weighted.from_unweighted(len(labels))}
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002 - pfl draws from it, alike in all ranks
     network = PflNetwork().to(memory_format=torch.channels_last)
-    model = PyTorchModel(
-        network, torch.optim.Adam, torch.optim.SGD(network.parameters(), lr=1.0)
-    )
+    model = PyTorchModel(network, torch.optim.Adam, torch.optim.SGD(network.parameters(), lr=1.0))
     pixels, labels = draw_images(work.images)
     each = work.images_per_device
     users = [
@@ -98,7 +97,7 @@ def make_peer(work: Work) -> Peer:
         algorithm.run(
             algorithm_params=NNAlgorithmParams(
                 central_num_iterations=rounds,
-                evaluation_frequency=1_000_000,  # the round of the warm-up evaluates
+                evaluation_frequency=1_000_000,  # only in the first: see `metrics`
                 train_cohort_size=work.devices,
                 val_cohort_size=None,
             ),

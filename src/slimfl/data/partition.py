@@ -1,9 +1,10 @@
 """Who holds what: the training samples dealt out to the devices.
 
 `dirichlet` draws, for every class, the devices' shares of it from Dir(alpha, ..., alpha); devices
-differ in their class mix and in their size. `dirichlet-equal` is the draw of Hsu et al. (2019,
+differ in their class mix and in their size. `dirichlet-equal` follows Hsu et al. (2019,
 arXiv:1909.06335), which the paper cites: every device draws its own class mix, all get equally
-many. `iid` deals at random, `shards` deals label-sorted shards (McMahan et al. 2017).
+many; alpha counts for each class, so Hsu's Dir(alpha p) is alpha over the number of classes. `iid`
+deals at random, `shards` deals label-sorted shards (McMahan et al. 2017).
 """
 
 from dataclasses import dataclass

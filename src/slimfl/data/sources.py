@@ -5,6 +5,7 @@ download, in that order. Checksums are of the unpacked contents, because package
 """
 
 import hashlib
+import http.client
 import os
 import shutil
 import subprocess
@@ -137,7 +138,7 @@ def _obtain(name: str, fill: Callable[[str, Path], None]) -> bool:
             _read(name, staged, SOURCES[name].sha256)
             shutil.rmtree(target, ignore_errors=True)
             staged.rename(target)
-    except (OSError, RequestError):
+    except (OSError, http.client.HTTPException, RequestError):
         return False
     return True
 
@@ -162,8 +163,8 @@ def _from_debian(name: str, folder: Path) -> None:
         and call("apt-get", "download", package, cwd=folder)
     )
     if fetched:
-        archive = next(folder.glob("*.deb"))
-        call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
+        for archive in folder.glob("*.deb"):
+            call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
         (folder / "root/usr/share/datasets" / name).rename(folder / "files")
 
 

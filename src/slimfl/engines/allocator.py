@@ -6,7 +6,7 @@ same page faults again.
 
 import ctypes
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8
 GIBIBYTE = 1 << 30
 
 
@@ -16,5 +16,11 @@ def tune_allocator() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    settings = ((M_MMAP_THRESHOLD, GIBIBYTE), (M_TRIM_THRESHOLD, GIBIBYTE), (M_TOP_PAD, 64 << 20))
+    settings = (
+        (M_MMAP_THRESHOLD, GIBIBYTE),
+        (M_TRIM_THRESHOLD, GIBIBYTE),
+        (M_TOP_PAD, 64 << 20),
+        # a thread's own arena is made of small mappings that come and go; one arena serves all
+        (M_ARENA_MAX, 1),
+    )
     return all(mallopt(option, value) == 1 for option, value in settings)
