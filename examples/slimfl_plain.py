@@ -16,7 +16,7 @@ from slimfl.data import load, partition
 from slimfl.nn import build
 from slimfl.rng import generator
 
-SEED, ROUNDS, DEVICES, BATCH_SIZE, LEARNING_RATE = 0, 3, 10, 32, 1e-3
+SEED, ROUNDS, DEVICES, BATCH_SIZE, LEARNING_RATE = 0, 3, 10, 16, 1e-3
 
 # the paper's radio link over the "poor" channel
 NOISE_W = 10 ** ((-40 - 30) / 10)

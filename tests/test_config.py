@@ -418,7 +418,7 @@ def test_a_dumped_file_gives_the_same_experiment_and_ignores_provenance(tmp_path
 def test_a_dump_has_every_value_resolved():
     tree = tomllib.loads(dump(build({})))
     assert tree["radio"]["noise_dbm"] == -40.0
-    assert tree["training"]["steps"] == 50
+    assert tree["training"]["steps"] == 100
     assert tree["model"]["widths"] == [0.5, 1.0]
 
 
@@ -484,7 +484,7 @@ def test_a_channel_keyword_overrides_a_dumped_noise_and_the_last_override_wins(t
 
 
 def test_local_work_is_steps_or_epochs_never_both(tmp_path):
-    assert (build({}).training.steps, build({}).training.epochs) == (50, None)
+    assert (build({}).training.steps, build({}).training.epochs) == (100, None)
     epochs = build({"training": {"epochs": 2}})
     assert (epochs.training.steps, epochs.training.epochs) == (None, 2)
     message = refusal({"training": {"epochs": 2, "steps": 3}})

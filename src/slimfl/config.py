@@ -98,11 +98,11 @@ class TrainingSection(Section):
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.999)
     """Adam only."""
-    batch_size: Count = 32
+    batch_size: Count = 16
     epochs: Count | None = None
     """Local epochs a round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None
-    """Local steps a round instead of whole epochs; 50 when neither is given."""
+    """Local steps a round instead of whole epochs; 100 when neither is given."""
     optimiser_state: Literal["kept", "fresh"] = "kept"
     """Whether a device keeps its moments between rounds."""
 
@@ -114,7 +114,7 @@ class TrainingSection(Section):
         epochs, steps = values.get("epochs"), values.get("steps")
         if epochs is not None and steps is not None:
             raise ValueError("give training.epochs or training.steps, not both")
-        return values if epochs is not None or steps is not None else {**values, "steps": 50}
+        return values if epochs is not None or steps is not None else {**values, "steps": 100}
 
     @model_validator(mode="after")
     def _theorem1_is_a_rate(self) -> TrainingSection:

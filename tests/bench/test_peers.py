@@ -81,11 +81,11 @@ def test_speaks_the_protocol_between_other_runners(fake: Path) -> None:
 
 def test_start_up_is_counted_from_the_process(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(peers.time, "time", lambda: now[0])
+    monkeypatch.setattr("slimfl.bench.runners.time.time", lambda: now[0])
     runner = peer_runner(fake, FEDAVG)
     now[0] = 2000.0
     with runner:
-        assert float(runner.commands[0][-2]) == 2000.0
+        assert float(runner.processes[0].args[-2]) == 2000.0
 
 
 def test_check_prints_the_norm(fake: Path) -> None:

@@ -72,8 +72,8 @@ def test_epochs_are_shuffled_anew():
     assert HELD.tolist() not in taken
 
 
-def test_neither_steps_nor_epochs_gives_fifty_steps():
-    assert make().steps == 50
+def test_neither_steps_nor_epochs_gives_a_hundred_steps():
+    assert make().steps == 100
 
 
 def test_batches_are_a_function_of_seed_round_and_device():

@@ -10,12 +10,10 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Self
 
-from slimfl.bench.runners import Runner
+from slimfl.bench.runners import STARTED, Runner
 from slimfl.bench.work import Work
 from slimfl.errors import RequestError, RunError
 
@@ -23,18 +21,6 @@ from slimfl.errors import RequestError, RunError
 CACHE = Path(".benchmarks") / "peers"
 #: Downloads may be slow, but a hanging one must end.
 INSTALL_S = 1800
-
-
-class PeerRunner(Runner):
-    """A runner whose clock starts with its process, not when the bench makes its list."""
-
-    def __init__(self, name: str, command: list[str], work: str) -> None:
-        super().__init__(name, [])
-        self._command, self._work = command, work
-
-    def __enter__(self) -> Self:
-        self.commands = [[*self._command, str(time.time()), self._work]]
-        return super().__enter__()
 
 
 def find_peers(root: Path) -> list[Path]:
@@ -54,7 +40,7 @@ def peer_runner(folder: Path, work: Work, cache: Path = CACHE) -> Runner:
     python = prepare_environment(folder, cache)
     common = folder.resolve().parent / "common"
     command = ["env", f"PYTHONPATH={common}", str(python), str(folder.resolve() / "worker.py")]
-    return PeerRunner(folder.name, command, json.dumps(asdict(work)))
+    return Runner(folder.name, [[*command, STARTED, json.dumps(asdict(work))]])
 
 
 def prepare_environment(folder: Path, cache: Path = CACHE) -> Path:

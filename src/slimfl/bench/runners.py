@@ -12,8 +12,8 @@ from typing import Any, Self
 from slimfl.bench.work import Work
 from slimfl.errors import RunError
 
-#: A round of the bench takes seconds; a runner that is silent for so long has failed.
-PATIENCE_S = 600
+#: In a command, the place of the time at which its process is launched.
+STARTED = "@started"
 
 
 class Runner:
@@ -28,6 +28,7 @@ class Runner:
     def __enter__(self) -> Self:
         """Start the processes and wait until all are ready."""
         for command in self.commands:
+            command = [str(time.time()) if part == STARTED else part for part in command]
             self.processes.append(
                 subprocess.Popen(
                     command,
@@ -90,9 +91,7 @@ def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
     for rank in range(processes):
         devices = len(range(rank, work.devices, processes))
         share = json.dumps(asdict(replace(work, devices=devices)))
-        commands.append(
-            [sys.executable, "-m", "slimfl.bench.worker", name, str(time.time()), share]
-        )
+        commands.append([sys.executable, "-m", "slimfl.bench.worker", name, STARTED, share])
     return Runner(name, commands)
 
 

@@ -1,0 +1,77 @@
+"""The bench: runners that take turns, ratios with their spread, tables that show all rows."""
+
+import io
+import sys
+
+import pytest
+from rich.console import Console
+
+from slimfl.bench import Work, tables
+from slimfl.bench.ratios import rates, ratio
+from slimfl.bench.runners import Runner, interleave, local_runner
+from slimfl.errors import RunError
+
+ECHO = """
+import json, sys
+print("a library says hello")
+print(json.dumps({"startup_s": 0.5}), flush=True)
+for number, _ in enumerate(sys.stdin, 1):
+    done = {"seconds": 2.0, "images": 10 * number, "peak_mb": 7.0}
+    print(json.dumps(done), flush=True)
+"""
+
+
+def test_ratios_are_taken_repetition_by_repetition():
+    assert ratio([10, 40, 30], [10, 10, 10]) == {"median": 3, "min": 1, "max": 4}
+    assert rates([{"images": 10, "seconds": 4.0}]) == [2.5]
+
+
+def test_runners_take_turns_and_several_processes_count_as_one():
+    one = Runner("one", [[sys.executable, "-c", ECHO]])
+    two = Runner("two", [[sys.executable, "-c", ECHO]] * 2)
+    results = interleave([one, two], repetitions=2)
+    assert results["one"] == [{"seconds": 2.0, "images": 10}, {"seconds": 2.0, "images": 20}]
+    assert [result["images"] for result in results["two"]] == [20, 40]
+    assert two.peak_mb == 14
+    assert all(process.returncode == 0 for process in one.processes + two.processes)
+
+
+def test_a_runner_that_fails_is_told_by_name():
+    broken = Runner("broken", [[sys.executable, "-c", "raise SystemExit('out of luck')"]])
+    with pytest.raises(RunError, match=r"'broken'.*out of luck"):
+        interleave([broken], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["native", "torch", "bare-torch", "bare-torch-one-core"])
+@pytest.mark.parametrize("kind", ["sustrain", "fedavg"])
+def test_every_runner_does_the_work(name, kind):
+    work = Work(kind, devices=2, images_per_device=6, batch_size=4)
+    [result] = interleave([local_runner(name, work)], 1)[name]
+    assert result["images"] == 12
+    assert result["seconds"] > 0
+
+
+@pytest.mark.slow
+def test_a_cohort_is_part_of_the_population():
+    work = Work(devices=30, images_per_device=3, batch_size=3, cohort=5)
+    [result] = interleave([local_runner("native", work)], 1)["native"]
+    assert result["images"] == 15
+
+
+def test_a_table_shows_every_row_also_those_that_lose_or_fail():
+    values = {"median": 2.0, "min": 1.0, "max": 3.0}
+    row = {
+        "work": {"devices": 1, "images_per_device": 2, "batch_size": 3},
+        "images_per_s": {"torch": values, "rival": values},
+        "ratios": {"torch / rival": {"median": 0.5, "min": 0.4, "max": 0.6}},
+        "startup_s": {"torch": 1.0, "rival": 2.0},
+        "peak_mb": {"torch": 1.0, "rival": 2.0},
+        "failed": {"other": "no such luck"},
+    }
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(tables({"rows": {"fedavg": row}}))
+    text = console.export_text()
+    assert "rival" in text
+    assert "0.50 (0.40 - 0.60)" in text
+    assert "no such luck" in text
