@@ -27,6 +27,14 @@ class Runner:
 
     def __enter__(self) -> Self:
         """Start the processes and wait until all are ready."""
+        self.launch()
+        self.startup_s = max(answer["startup_s"] for answer in self._answers())
+        return self
+
+    def launch(self) -> None:
+        """Start the processes, unless they were started already."""
+        if self.processes:
+            return
         for command in self.commands:
             command = [str(time.time()) if part == STARTED else part for part in command]
             self.processes.append(
@@ -38,8 +46,6 @@ class Runner:
                     text=True,
                 )
             )
-        self.startup_s = max(answer["startup_s"] for answer in self._answers())
-        return self
 
     def __exit__(self, *_: object) -> None:
         for process in self.processes:
@@ -95,9 +101,17 @@ def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
     return Runner(name, commands)
 
 
-def interleave(runners: Sequence[Runner], repetitions: int) -> dict[str, list[dict[str, float]]]:
-    """All runners in turn, again and again: what disturbs one repetition disturbs all alike."""
+def interleave(
+    runners: Sequence[Runner], repetitions: int, launch_together: bool = False
+) -> dict[str, list[dict[str, float]]]:
+    """All runners in turn, again and again: what disturbs one repetition disturbs all alike.
+
+    Launched together they are ready sooner, but their start-up times mean nothing.
+    """
     with ExitStack() as stack:
+        if launch_together:
+            for runner in runners:
+                runner.launch()
         for runner in runners:
             stack.enter_context(runner)
         results: dict[str, list[dict[str, float]]] = {runner.name: [] for runner in runners}

@@ -27,6 +27,7 @@ POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)
 #: Devices and images a device on which other frameworks are compared.
 PEER_WORK = ((10, 500), (200, 20))
+PEER_REPETITIONS = 3
 WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
 
 
@@ -61,7 +62,7 @@ def benchmark(
     for devices, images_per_device in PEER_WORK if peers else ():
         tell(f"peers: {devices} devices of {images_per_device} images")
         work = Work("fedavg", devices, images_per_device, min(64, images_per_device))
-        row = _peers(work, repetitions, native, peers or {}, tell)
+        row = _peers(work, PEER_REPETITIONS, native, peers or {}, tell)
         document["rows"][f"fedavg {devices} x {images_per_device}"] = row
     return document
 
@@ -99,30 +100,35 @@ def _peers(
     peers: Mapping[str, Callable[[Work], Runner]],
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Whole rounds of federated averaging, in this package and in others."""
+    """Whole rounds of federated averaging, here and in one other framework at a time.
+
+    One at a time, because some keep polling while they wait for their turn.
+    """
     ours = ("native", "torch") if native else ("torch",)
-    runners = [local_runner(name, work) for name in ours]
-    failed = {}
+    speed: dict[str, list[float]] = {name: [] for name in ours}
+    row: dict[str, Any] = {
+        "work": asdict(work), "images_per_s": {}, "ratios": {},
+        "startup_s": {}, "startup_ratios": {}, "peak_mb": {}, "failed": {},
+    }  # fmt: skip
     for name, make in peers.items():
+        tell(f"  {name}")
         try:
-            with make(work) as trial:  # one that cannot start must not take the others with it
-                trial.once()
-            runners.append(make(work))
+            runners = [*(local_runner(own, work) for own in ours), make(work)]
+            results = interleave(runners, repetitions)
         except RunError as error:
-            tell(f"{name} cannot run here: {error}")
-            failed[name] = str(error)
-    results = interleave(runners, repetitions)
-    speed = {name: rates(each) for name, each in results.items()}
-    return {
-        "work": asdict(work),
-        "images_per_s": {name: spread(values) for name, values in speed.items()},
-        "ratios": {
-            f"{a} / {b}": ratio(speed[a], speed[b]) for a in ours for b in speed if b in peers
-        },
-        "startup_s": {r.name: r.startup_s for r in runners},
-        "peak_mb": {r.name: r.peak_mb for r in runners},
-        "failed": failed,
-    }
+            row["failed"][name] = str(error)
+            continue
+        measured = {runner: rates(each) for runner, each in results.items()}
+        for own in ours:
+            speed[own] += measured[own]
+            row["ratios"][f"{own} / {name}"] = ratio(measured[own], measured[name])
+        row["images_per_s"][name] = spread(measured[name])
+        row["startup_s"] |= {runner.name: runner.startup_s for runner in runners}
+        row["peak_mb"] |= {runner.name: runner.peak_mb for runner in runners}
+        row["startup_ratios"][f"{name} / {ours[0]}"] = runners[-1].startup_s / runners[0].startup_s
+    own_speed = {own: spread(values) for own, values in speed.items() if values}
+    row["images_per_s"] = own_speed | row["images_per_s"]
+    return row
 
 
 def _textbook_flops(work: Work) -> float:
@@ -147,8 +153,8 @@ def _evaluation(work: Work, repetitions: int) -> dict[str, Any]:
     return {"share_of_a_round": ratio(evaluation, full_round)}
 
 
-def _growth(repetitions: int = 5) -> dict[str, Any]:
-    """Native engine: seconds per trained device, images a second, per axis."""
+def _growth(repetitions: int = 4) -> dict[str, Any]:
+    """Native engine: images a second along each axis."""
     populations = {
         f"{count} devices": local_runner(
             "native", Work(devices=count, images_per_device=5, batch_size=5, cohort=100)
@@ -172,12 +178,8 @@ def _growth(repetitions: int = 5) -> dict[str, Any]:
 def _axis(runners: dict[str, Runner], repetitions: int) -> dict[str, Any]:
     for name, runner in runners.items():
         runner.name = name
-    results = interleave(list(runners.values()), repetitions)
+    results = interleave(list(runners.values()), repetitions, launch_together=True)
     return {
-        name: {
-            "images_per_s": spread(rates(results[name])),
-            "startup_s": runner.startup_s,
-            "peak_mb": runner.peak_mb,
-        }
+        name: {"images_per_s": spread(rates(results[name])), "peak_mb": runner.peak_mb}
         for name, runner in runners.items()
     }
