@@ -11,8 +11,6 @@ printed in the paper exceeds 1).
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq, isotonic_regression
-from scipy.special import wrightomega
 
 from slimfl.radio.superposition import Floats, sinr_target
 
@@ -37,6 +35,10 @@ def optimal_split_numeric(
     does not overflow. Nested thresholds (t_1 <= t_2 <= ...) pool the k_i that are out of order; nu
     is the root that uses all the power.
     """
+    # SciPy takes a sixth of the start-up time of a run, and few runs ask for this split
+    from scipy.optimize import brentq, isotonic_regression
+    from scipy.special import wrightomega
+
     targets = sinr_target(spectral_efficiencies)
     burdens = _burdens(targets)
     log_pooled = np.log(isotonic_regression(burdens).x)
