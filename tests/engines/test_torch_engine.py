@@ -43,7 +43,6 @@ def test_a_failing_device_ends_the_round_with_its_name():
         def __init__(self):
             super().__init__()
             self.head = slimfl.SlimLinear(64, 10, slim_in=False, slim_out=False)
-            self.calls = 0
 
         def forward(self, x):
             if self.training and len(x) == 3:
@@ -94,7 +93,7 @@ def test_cohorts_give_the_numbers_of_side_by_side(monkeypatch):
 
 
 def test_cohorts_are_chosen_for_small_steps_only():
-    experiment = slimfl.config.build({"training": {"batch_size": 8}, "engine": "torch"})
+    experiment = slimfl.config.build({"training": {"batch_size": 64}, "engine": "torch"})
     small = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
     large = slimfl.Simulation(experiment, dataset=DATASET)
     assert small.engine.cohorts_pay

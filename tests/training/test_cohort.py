@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 from slimfl.config import TrainingSection
@@ -81,4 +80,3 @@ def test_lessons_of_another_shape_have_another_key():
     assert cohort_key(first, stepped) != cohort_key(first, None)
     shorter = lessons(TrainingSection(steps=2, batch_size=8), all_widths, 1)[0]
     assert cohort_key(first, None) != cohort_key(shorter, None)
-    assert torch.is_grad_enabled()

@@ -37,8 +37,9 @@ EVALUATION_BATCH = 200
 #: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
 WAVE = 16
 
-#: Multiply-adds of a step below which calling operations takes longer than computing them.
-SMALL_STEP = 1_000_000
+#: Multiply-adds of a step below which calling operations takes longer than computing them:
+#: `benchmarks/cohorts.py` measures where a cohort stops to pay on a CPU.
+SMALL_STEP = 3_000_000
 
 #: Waves of cohorts are so many times as long as waves of one device a thread.
 COHORT = 16
