@@ -13,6 +13,7 @@ from slimfl.cli.cost import cost
 from slimfl.cli.data import data
 from slimfl.cli.doctor import doctor
 from slimfl.cli.radio import bound, link
+from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import resume, run
 from slimfl.errors import RequestError, RunError
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
+for command in (run, resume, compare, report, reproduce, link, bound, cost, bench, doctor):
     app.command()(command)
 app.add_typer(data, name="data")
 

@@ -15,6 +15,7 @@ from slimfl.radio.ledger import PAPER_MODEL_BITS, RadioCost, radio_cost, segment
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
 from slimfl.radio.superposition import Superposition, single, sinr_target
+from slimfl.radio.units import watt
 
 __all__ = [
     "FADING",
@@ -40,4 +41,5 @@ __all__ = [
     "signal",
     "single",
     "sinr_target",
+    "watt",
 ]

@@ -1,0 +1,115 @@
+"""`slimfl reproduce`: the paper's tables and figures, ours beside them, and a verdict on each."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slimfl.cli.output import Json, aside, show, show_json
+
+if TYPE_CHECKING:
+    from slimfl.experiments.exhibit import Exhibit
+
+
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="table1, table3 to table7, fig2 to fig7, choices, or all."),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="smoke, small or paper.")] = "smoke",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; reproduction/SCALE otherwise.")
+    ] = None,
+    cache: Annotated[
+        Path, typer.Option(help="Folder of the runs; what is there is not run again.")
+    ] = Path("reproduction/cells"),
+    workers: Annotated[
+        int | None, typer.Option(help="Runs at a time; one a core otherwise.", min=1)
+    ] = None,
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Run nothing: show the runs that are there.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Reproduce the paper: every table and figure beside the paper's, with a verdict on each."""
+    from slimfl.engines.cores import available_cores
+    from slimfl.experiments.reproduce import recipes, write
+    from slimfl.experiments.reproduce import reproduce as make
+    from slimfl.experiments.scale import scale as named
+
+    chosen, size = recipes(what or ["all"]), named(scale)
+    folder = out or Path("reproduction") / scale
+    with _bar() as watch:
+        exhibits = make(
+            chosen, size, cache, workers=workers or available_cores(), run=not as_is, watch=watch
+        )
+    words = [*(what or ["all"]), "--scale", scale, *(["--as-is"] if as_is else [])]
+    document = write(exhibits, size, folder, shlex.join(["slimfl", "reproduce", *words]))
+    if json:
+        show_json(document)
+        return
+    for exhibit in exhibits:
+        show(*_rendered(exhibit))
+    show(_verdicts(exhibits))
+    aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[float, float, int, int], None]]:
+    """One bar for all runs, weighed by their work, with the time left."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = aside()
+    with Progress(
+        TextColumn("{task.fields[runs]}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:.1f}%"),
+        TimeRemainingColumn(),
+        console=console,
+        expand=True,
+        disable=not (sys.stdout.isatty() and console.is_terminal),
+        speed_estimate_period=600,
+    ) as progress:
+        task = progress.add_task("", total=None, runs="")
+
+        def watch(done: float, total: float, finished: int, runs: int) -> None:
+            told = f"{finished} of {runs} runs"
+            progress.update(task, completed=done, total=total, runs=told)
+
+        yield watch
+
+
+def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(exhibit.table.headings):
+        table.add_column(escape(heading), justify="left" if number == 0 else "right")
+    for row in exhibit.table.rows:
+        table.add_row(*map(escape, row))
+    yield table
+    for claim in exhibit.claims:
+        yield f"  [bold]{claim.verdict}[/bold]: {escape(claim.text)}"
+    yield ""
+
+
+def _verdicts(exhibits: list["Exhibit"]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title="Verdicts", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("table or figure", "verdict", "claims that agree, in order only, differ"):
+        table.add_column(heading)
+    for exhibit in exhibits:
+        counts = [
+            sum(claim.verdict == verdict for claim in exhibit.claims)
+            for verdict in ("agrees", "agrees in order only", "differs")
+        ]
+        table.add_row(exhibit.title, str(exhibit.verdict), ", ".join(map(str, counts)))
+    return table

@@ -1,0 +1,115 @@
+"""From names to a folder: run what is missing, make the exhibits, write them down.
+
+    OUT/results.json        everything below as data, with commands, versions and seeds
+    OUT/tables/NAME.csv     one table an exhibit, and the same as NAME.md
+    OUT/figures/NAME.png    one figure an exhibit where there is one, and the same as NAME.pdf
+    OUT/index.html          the paper's claims, our tables and figures, and the verdicts
+
+Runs are kept beside it, in a cache that all scales share.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from slimfl.errors import RequestError
+from slimfl.experiments.cells import Cell
+from slimfl.experiments.exhibit import Exhibit, Recipe, Table
+from slimfl.experiments.exhibits import RECIPES
+from slimfl.experiments.page import write_page
+from slimfl.experiments.runner import Watcher, run_cells
+from slimfl.experiments.scale import Scale
+from slimfl.experiments.verdict import RULE
+from slimfl.federation.run_folder import EXPERIMENT
+from slimfl.report import RunRecord, load, save
+from slimfl.report.whole_file import whole_file
+
+
+def recipes(names: Iterable[str]) -> list[Recipe]:
+    """The exhibits of these names, in the paper's order; `all` stands for every one."""
+    asked = set(names) or {"all"}
+    unknown = asked - {*RECIPES, "all"}
+    if unknown:
+        raise RequestError(
+            f"there is no {', '.join(sorted(unknown))} in the paper; "
+            f"choose among {', '.join(RECIPES)} or all"
+        )
+    return [recipe for name, recipe in RECIPES.items() if asked & {name, "all"}]
+
+
+def reproduce(
+    chosen: Sequence[Recipe],
+    scale: Scale,
+    cache: Path,
+    *,
+    workers: int,
+    run: bool = True,
+    watch: Watcher | None = None,
+) -> list[Exhibit]:
+    """Make the exhibits; without `run`, of the runs that are there, finished or not."""
+    cells = list(dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale)))
+    if run:
+        run_cells(cells, cache, workers, watch)
+    runs = {cell: record for cell in cells if (record := _begun(cell, cache))}
+    return [recipe.show(scale, runs) for recipe in chosen]
+
+
+def write(exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str) -> dict[str, Any]:
+    """Write tables, figures, data and page; returns the data."""
+    written = []
+    for exhibit in exhibits:
+        _text(out / "tables" / f"{exhibit.name}.csv", as_csv(exhibit.table))
+        _text(out / "tables" / f"{exhibit.name}.md", as_markdown(exhibit.table))
+        figures = []
+        if exhibit.figure is not None:
+            for kind in ("png", "pdf"):
+                save(exhibit.figure, out / "figures" / f"{exhibit.name}.{kind}")
+            figures.append(f"figures/{exhibit.name}.png")
+        written.append({**exhibit.as_json(), "figures": figures})
+    document = {
+        "scale": scale.name,
+        "command": command,
+        "shortened": scale.shortened,
+        "versions": _versions(),
+        "seeds": list(range(scale.seeds)),
+        "rule": RULE,
+        "exhibits": written,
+    }
+    _text(out / "results.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_page(document, out)
+    return document
+
+
+def as_csv(table: Table) -> str:
+    """A table for a spreadsheet."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([table.headings, *table.rows])
+    return text.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """A table for a page."""
+    rows = [table.headings, ["---"] * len(table.headings), *table.rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _begun(cell: Cell, cache: Path) -> RunRecord | None:
+    folder = cell.folder(cache)
+    return load(folder) if (folder / EXPERIMENT).exists() else None
+
+
+def _text(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: metadata.version(name) for name in ("slimfl", "torch", "numpy")}
+    return {"python": platform.python_version(), **packages}
