@@ -100,7 +100,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         notes=[
             "Poor channel. All devices share the 60,000 training images, so more devices have "
             "fewer each; the paper does not say whether its data grow with the devices. Local work "
-            "is divided likewise: a round passes over as many images whatever the number of devices.",
+            "is divided likewise: a round passes over as many images with any number of devices.",
             scale.shortened,
         ],
         figure=figure,
