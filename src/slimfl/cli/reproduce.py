@@ -33,6 +33,9 @@ def reproduce(
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Run nothing: show the runs that are there.")
     ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="Compare with the results.json of an earlier one.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Reproduce the paper: every table and figure beside the paper's, with a verdict on each."""
@@ -51,11 +54,36 @@ def reproduce(
     document = write(exhibits, size, folder, shlex.join(["slimfl", "reproduce", *words]))
     if json:
         show_json(document)
-        return
-    for exhibit in exhibits:
-        show(*_rendered(exhibit))
-    show(_verdicts(exhibits))
+    else:
+        for exhibit in exhibits:
+            show(*_rendered(exhibit))
+        show(_verdicts(exhibits))
     aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
+    if check is not None:
+        _check(document, check)
+
+
+def _check(document: dict[str, Any], path: Path) -> None:
+    from json import loads
+
+    from slimfl.errors import RequestError, RunError
+    from slimfl.experiments.check import differences, same_engine
+
+    try:
+        before = loads(path.read_text(encoding="utf-8"))
+        found = differences(document, before)
+        exact = same_engine(document, before)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RequestError(
+            f"{path} is not the results.json of a reproduction: {error!r}; give another --check"
+        ) from None
+    how = "to the last digit" if exact else "within the spread, as another engine made them"
+    if found and exact:
+        raise RunError(f"{len(found)} differences from {path}: " + "; ".join(found))
+    for line in found:
+        aside().print(f"differs: {line}", highlight=False, soft_wrap=True)
+    if not found:
+        aside().print(f"as in {path}, {how}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

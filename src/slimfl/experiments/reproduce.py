@@ -78,6 +78,7 @@ def write(exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str) ->
         "command": command,
         "shortened": scale.shortened,
         "versions": _versions(),
+        "engine": _engine(),
         "seeds": list(range(scale.seeds)),
         "rule": RULE,
         "exhibits": written,
@@ -108,6 +109,18 @@ def _begun(cell: Cell, cache: Path) -> RunRecord | None:
 def _text(path: Path, text: str) -> None:
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _engine() -> str:
+    """What the last bit of a run depends on beside versions: whose instructions add up."""
+    import torch
+
+    start = f"weights drawn by torch ({torch.backends.cpu.get_cpu_capability()})"
+    try:
+        from slimfl import _native as native
+    except ImportError:
+        return f"torch, {start}"
+    return f"native ({native.simd_levels()[0]}), {start}"
 
 
 def _versions() -> dict[str, str]:

@@ -119,7 +119,8 @@ class Claim:
         if math.isinf(first.ours) and math.isinf(second.ours):
             return False
         blur = math.hypot(first.standard_error, second.standard_error)
-        return first.ours - second.ours > blur
+        rounding = 1e-9 * max(1.0, abs(second.ours))
+        return first.ours - second.ours > blur + rounding
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -1,0 +1,239 @@
+"""The exhibits that need no runs match the reading of the paper; the others follow their runs."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slimfl import config
+from slimfl.errors import RequestError
+from slimfl.experiments import grid, paper
+from slimfl.experiments.check import differences, same_engine
+from slimfl.experiments.exhibit import Final
+from slimfl.experiments.exhibits import RECIPES
+from slimfl.experiments.exhibits.table6 import decoded
+from slimfl.experiments.reproduce import as_csv, as_markdown, recipes, reproduce, write
+from slimfl.experiments.scale import ALPHAS, SCALES
+from slimfl.experiments.verdict import Verdict
+from slimfl.report import RunRecord
+
+SMOKE = SCALES["smoke"]
+
+
+def show(name, runs=()):
+    return RECIPES[name].show(SMOKE, dict(runs))
+
+
+def ours(exhibit, claim):
+    return [each.ours for each in exhibit.claims[claim].comparisons]
+
+
+def test_names_are_the_papers():
+    tables, figures = [f"table{n}" for n in (1, 3, 4, 5, 6, 7)], [f"fig{n}" for n in range(2, 8)]
+    assert [recipe.name for recipe in recipes([])] == [*tables, *figures, "choices"]
+    assert [recipe.name for recipe in recipes(["fig4", "table1"])] == ["table1", "fig4"]
+    with pytest.raises(RequestError, match="table2"):
+        recipes(["table2"])
+
+
+def test_table1_and_4_count_the_network_of_table1():
+    exhibit = show("table1")
+    assert exhibit.verdict is Verdict.AGREES
+    full = sum(value for value in ours(exhibit, 0)[::2])
+    half = sum(value for value in ours(exhibit, 0)[1::2])
+    counts = show("table4")
+    assert ours(counts, 1) == [full + 10, half + 10] == [4586, 1530]  # ten biases
+    assert [round(value, 2) for value in ours(counts, 0)] == [3.09, 0.94]
+    assert [round(value, 1) for value in ours(counts, 3)] == list(paper.POWER_MW)
+    assert counts.claims[3].verdict is Verdict.AGREES
+    assert counts.verdict is Verdict.ORDER
+
+
+def test_table5_is_half_the_power_for_the_same_computing():
+    exhibit = show("table5")
+    assert [round(value, 1) for value in ours(exhibit, 0)] == [199.5, 399.1]
+    assert ours(exhibit, 1)[0] == ours(exhibit, 1)[1] == pytest.approx(3.086464 + 0.94112)
+    verdicts = [claim.verdict for claim in exhibit.claims]
+    assert verdicts == [Verdict.AGREES, Verdict.DIFFERS, Verdict.AGREES]
+
+
+#: NOTES.md's reading of table VI: p1, p2, Vanilla 0.5x, Vanilla 1.0x.
+FREQUENCIES = {"good": (0.983, 0.964, 0.993, 0.973), "poor": (0.810, 0.632, 0.912, 0.704)}
+
+
+@pytest.mark.parametrize("channel", FREQUENCIES)
+def test_table6_is_the_papers_within_binomial_error(channel):
+    p1, p2, narrow, wide = FREQUENCIES[channel]
+    half = 172_688 / 2 * 10_000 / 8 / 2**20
+    columns = decoded(channel, 10_000)
+    expected = {
+        "slimfl 0.5x": half * (p1 - p2),
+        "slimfl 1.0x": 2 * half * p2,
+        "slimfl drop": half * (2 - p1 - p2),
+        "vanilla-0.5x": half * narrow,
+        "vanilla-1.0x": 2 * half * wide,
+    }
+    for key, value in expected.items():
+        mean, deviation = columns[key]
+        assert mean == pytest.approx(value, abs=3 * math.sqrt(2) * deviation + 0.06)
+        assert paper.TABLE6[channel][key] == pytest.approx(value, abs=0.16)
+    assert sum(columns[k][0] for k in ("slimfl 0.5x", "slimfl 1.0x", "slimfl drop")) == (
+        pytest.approx(2 * half)
+    )
+    assert show("table6").verdict is Verdict.AGREES
+
+
+def test_the_deviation_of_dropped_bits_is_that_of_repeated_draws():
+    """Against brute force: the drop of one upload is 0, 1 or 2 halves with known chances."""
+    p1, p2 = FREQUENCIES["poor"][:2]
+    half = 172_688 / 2 * 10_000 / 8 / 2**20
+    mean = (p1 - p2) * 1 + (1 - p1) * 2
+    variance = (p1 - p2) * 1 + (1 - p1) * 4 - mean**2
+    assert decoded("poor", 10_000)["slimfl drop"][1] == pytest.approx(
+        half * math.sqrt(variance / 10_000), rel=0.03
+    )
+
+
+def test_figure4_has_the_papers_split_and_the_printed_formula_fails():
+    exhibit = show("fig4")
+    assert [claim.verdict for claim in exhibit.claims] == [Verdict.AGREES, Verdict.DIFFERS]
+    assert ours(exhibit, 1)[0] > 1
+    assert exhibit.figure is not None
+
+
+def test_figure3_deals_every_sample_once():
+    from slimfl.experiments.exhibits.fig3 import class_counts, unevenness
+
+    counts = class_counts(0.1, 0)
+    assert counts.sum() == 60_000
+    assert (counts.sum(axis=0) == 6_000).all()
+    assert show("fig3").verdict is Verdict.AGREES
+    even = counts * 0 + 7
+    assert unevenness(even) == 0
+
+
+def record(cell, accuracy):
+    """A run whose accuracy at the end is as given, in percent, with a wobble of ±1."""
+    experiment = cell.experiment
+    widths = [f"{w}x" for w in experiment.model.widths if experiment.method != f"vanilla-{1.5 - w}x"]
+    lines = []
+    for number in range(1, experiment.rounds + 1):
+        wobble = 1 if number % 2 else -1
+        lines.append(
+            {
+                "round": number,
+                "accuracy": {w: (accuracy[experiment.method, w] + wobble) / 100 for w in widths},
+                "devices": list(range(10)), "dropped_out": [], "refused": [],
+                "decoded": [2] * 10, "delivered": [10, 10], "bits_sent": [1.0, 1.0],
+                "bits_decoded": [1.0, 1.0], "bits_dropped": [0.0, 0.0], "airtime_s": 1.0,
+                "energy_j": 1.0, "paper_power_mw": 199.5, "paper_mflops": 1.0,
+                "seconds": {"training": 1.0, "evaluation": 1.0},
+            }
+        )  # fmt: skip
+    return RunRecord(Path(cell.name), experiment, {}, lines, [])
+
+
+def papers_runs(cells, change=lambda key, value: value):
+    """Runs with exactly the accuracies of table III, perhaps changed."""
+    runs = {}
+    for cell in cells:
+        column = paper.TABLE3[cell.experiment.radio.channel, cell.experiment.data.alpha]
+        accuracy = {tuple(key.split(" ")): change(key, mean) for key, (mean, _) in column.items()}
+        runs[cell] = record(cell, accuracy)
+    return runs
+
+
+LONG = replace(SMOKE, rounds=dict.fromkeys(ALPHAS, 8))
+
+
+def test_table3_with_the_papers_own_numbers_agrees():
+    exhibit = RECIPES["table3"].show(LONG, papers_runs(grid.all_cells(LONG)))
+    assert all(claim.verdict is Verdict.AGREES for claim in exhibit.claims[:7])
+    # all fluctuate alike in these runs, and the paper says that they do not
+    assert exhibit.claims[7].verdict is Verdict.DIFFERS
+
+
+def test_table3_notices_a_reversal_and_a_shift():
+    swapped = papers_runs(
+        grid.all_cells(LONG), lambda key, value: 90 - value if key.startswith("v") else value
+    )
+    exhibit = RECIPES["table3"].show(LONG, swapped)
+    assert exhibit.claims[0].verdict is Verdict.DIFFERS
+    lower = papers_runs(grid.all_cells(LONG), lambda key, value: value - 25)
+    column = RECIPES["table3"].show(LONG, lower).claims[3]
+    assert column.source == "table III, poor, alpha = 0.1"
+    assert column.verdict is Verdict.ORDER
+
+
+def test_exhibits_of_nothing_say_so():
+    for name, recipe in RECIPES.items():
+        if recipe.cells(SMOKE):
+            exhibit = show(name)
+            assert exhibit.verdict in (Verdict.NOT_RUN, Verdict.NONE), name
+            assert "not run" in as_markdown(exhibit.table)
+
+
+def test_final_is_the_mean_over_the_last_rounds_of_every_seed():
+    first, second = (grid.setting(LONG, "poor", 0.1, "slimfl")[seed] for seed in (0, 1))
+    runs = [
+        record(first, {("slimfl", "0.5x"): 50, ("slimfl", "1.0x"): 60}),
+        record(second, {("slimfl", "0.5x"): 54, ("slimfl", "1.0x"): 60}),
+    ]
+    final = Final.of(runs, "0.5x", last=4)
+    assert (final.mean, final.seeds) == (pytest.approx(52), 2)
+    assert final.over_seeds == pytest.approx(math.sqrt(8))  # of 50 and 54, with n - 1
+    assert final.over_rounds == pytest.approx(1)
+    assert Final.of(runs, "0.5x", last=1).mean == pytest.approx(51)  # the last round wobbles down
+    assert Final.of([], "0.5x", last=1) is None
+
+
+def test_tables_keep_their_cells_in_csv_and_markdown():
+    table = show("table6").table
+    assert list(csv.reader(io.StringIO(as_csv(table)))) == [table.headings, *table.rows]
+    assert as_markdown(table).count("\n") == len(table.rows) + 2
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A reproduction of what needs no runs."""
+    chosen = recipes(["table1", "table4", "table5", "table6", "fig4"])
+    exhibits = reproduce(chosen, SMOKE, tmp_path / "cells", workers=1)
+    return write(exhibits, SMOKE, tmp_path / "out", "slimfl reproduce"), tmp_path / "out"
+
+
+def test_everything_is_written(counted):
+    document, out = counted
+    assert json.loads((out / "results.json").read_text()) == document
+    for exhibit in document["exhibits"]:
+        assert (out / "tables" / f"{exhibit['name']}.csv").stat().st_size > 0
+        assert (out / "tables" / f"{exhibit['name']}.md").stat().st_size > 0
+    assert (out / "figures" / "fig4.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "figures" / "fig4.pdf").read_bytes().startswith(b"%PDF")
+    assert (out / "index.html").stat().st_size > 0
+
+
+def test_check_tells_a_changed_number(counted):
+    document, _ = counted
+    copy = json.loads(json.dumps(document))
+    assert same_engine(document, copy)
+    assert differences(document, copy) == []
+    copy["exhibits"][1]["table"]["rows"][0][2] = "3.10"
+    assert len(differences(document, copy)) == 1
+    elsewhere = json.loads(json.dumps(document)) | {"engine": "another"}
+    assert not same_engine(document, elsewhere)
+    assert differences(document, elsewhere) == []
+    row = elsewhere["exhibits"][3]["claims"][0]["comparisons"][1]
+    row["ours"] += 2 * math.sqrt(2) * row["ours_deviation"] * 0.99
+    assert differences(document, elsewhere) == []
+    row["ours"] += 2 * math.sqrt(2) * row["ours_deviation"] * 0.02
+    assert len(differences(document, elsewhere)) == 1
+
+
+def test_a_cell_of_the_grid_is_the_default_run_but_for_the_scale():
+    cell = grid.setting(SCALES["paper"], "poor", 1.0, "slimfl")[0].experiment
+    plain = config.load(training__epochs=1, rounds=1000, threads=1)[0]
+    assert cell == plain
