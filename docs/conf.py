@@ -14,6 +14,7 @@ import commands  # noqa: E402
 import configuration  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
+import reproduction  # noqa: E402
 import rooms  # noqa: E402
 
 project = "slimfl"
@@ -63,6 +64,7 @@ calibration.write(generated / "calibration.md")
 rooms.write(here / "reference" / "rooms")
 pictures.draw(generated)
 measured.write(generated)
+reproduction.write(generated)
 
 
 def read_google_style(app, what, name, obj, options, lines):

@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 #: Rooms in the order in which an update passes them; what is not listed comes after.
-ORDER = ("api", "data", "nn", "training", "radio", "theory", "engines", "federation", "report")
+ORDER = ("api", "data", "nn", "training", "radio", "theory", "engines", "federation", "report",
+         "experiments")  # fmt: skip
 #: `config` has a page of its own for its keys; `cli` is the command line page.
 ELSEWHERE = {"config", "rng", "errors", "cli", "_native"}
 
