@@ -119,7 +119,7 @@ def test_figure3_deals_every_sample_once():
 def record(cell, accuracy):
     """A run whose accuracy at the end is as given, in percent, with a wobble of ±1."""
     experiment = cell.experiment
-    widths = [f"{w}x" for w in experiment.model.widths if experiment.method != f"vanilla-{1.5 - w}x"]
+    widths = [width for method, width in grid.CURVES if method == experiment.method]
     lines = []
     for number in range(1, experiment.rounds + 1):
         wobble = 1 if number % 2 else -1

@@ -66,8 +66,8 @@ class Scale:
             f"Shortened against the paper: rounds ({spans}; the paper {PAPER_ROUNDS:,}); local "
             f"work ({self.steps} steps of 16 images a device and round with {PAPER_DEVICES} "
             f"devices; the paper an epoch, about 375 such steps); tested on {tested} test "
-            f"images every {self.evaluate_every} rounds; {self.seeds} seeds where the paper shows a "
-            f"spread, {self.seeds_elsewhere} elsewhere; converged means a mean accuracy above "
+            f"images every {self.evaluate_every} rounds; {self.seeds} seeds where the paper shows "
+            f"a spread, {self.seeds_elsewhere} elsewhere; converged means a mean accuracy above "
             f"{self.convergence_accuracy:.0%} over {self.convergence_window} rounds (the paper 80% "
             "over 100)."
         )
