@@ -12,10 +12,12 @@ sys.path[:0] = [str(here), str(here / "_ext")]
 import calibration  # noqa: E402
 import commands  # noqa: E402
 import configuration  # noqa: E402
+import errata  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import reproduction  # noqa: E402
 import rooms  # noqa: E402
+import verdicts  # noqa: E402
 
 project = "slimfl"
 author = "The SlimFL maintainers"
@@ -65,6 +67,8 @@ rooms.write(here / "reference" / "rooms")
 pictures.draw(generated)
 measured.write(generated)
 reproduction.write(generated)
+errata.write(generated)
+verdicts.write(generated, here / "results" / "reproduction")
 
 
 def read_google_style(app, what, name, obj, options, lines):

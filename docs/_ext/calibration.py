@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from misprints import TABLE_6, frequencies
+
 from slimfl.config import RadioSection
 from slimfl.radio import Messages, channel, decoding_frequencies, signal
 
 #: Ten devices, 1000 rounds, as in the table.
 DRAWS = 10_000
 
-#: Table VI in MBytes, by channel: SlimFL 0.5x, 1.0x and dropped; Vanilla FL-0.5x; Vanilla FL-1.0x.
-TABLE_6 = {
-    "good": ((1.96, 198.45, 5.46), (102.21, 0.72), (200.30, 5.56)),
-    "poor": ((18.32, 130.10, 57.44), (93.87, 9.06), (144.93, 60.96)),
-}
 SIGNALS: dict[str, tuple[Messages, int]] = {
     "SlimFL, LH": (((0,), (1,)), 0),
     "SlimFL, LH and RH": (((0,), (1,)), 1),
     "Vanilla FL-0.5x": (((0,),), 0),
     "Vanilla FL-1.0x": (((0, 1),), 0),
 }
-
-
-def frequencies(name: str) -> list[float]:
-    """Table VI as shares: of LH, of both segments, of Vanilla FL-0.5x and of Vanilla FL-1.0x.
-
-    A 0.5x entry of SlimFL is one segment of the two that the total counts.
-    """
-    (half, full, dropped), *vanilla = TABLE_6[name]
-    total = half + full + dropped
-    both = full / total
-    return [both + 2 * half / total, both, *(ok / (ok + lost) for ok, lost in vanilla)]
 
 
 def write(target: Path) -> None:
