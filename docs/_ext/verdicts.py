@@ -1,0 +1,200 @@
+"""The paper's claims beside our runs, from docs/results/reproduction/SCALE/results.json."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run")
+#: Shown in this order; other scales come between them.
+FIRST, LAST = "small", "paper"
+#: The exhibit that measures what no source settles; it has a section of its own.
+CHOICES = "choices"
+
+
+class ResultsError(Exception):
+    """The committed results are missing or not of the form that the page needs."""
+
+
+def write(folder: Path, results: Path) -> None:
+    """Write verdicts.md and choices.md, and copy the figures that they show.
+
+    Args:
+        folder: Where the pages' generated parts are; figures are referred to as `_generated/NAME`.
+        results: The folder with one folder a scale.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = read(results)
+    (folder / "verdicts.md").write_text(_text(verdicts(documents, folder)), encoding="utf-8")
+    (folder / "choices.md").write_text(_text(choices(documents, folder)), encoding="utf-8")
+
+
+def read(results: Path) -> dict[str, dict[str, Any]]:
+    """The results of every scale, by its name, checked; each remembers its folder."""
+    found = sorted(results.glob("*/results.json"))
+    if not found:
+        raise ResultsError(
+            f"there is no {results}/SCALE/results.json: make it with "
+            "`slimfl reproduce all --scale small` and commit it"
+        )
+    documents = {}
+    for path in found:
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            _check(document)
+        except (ValueError, KeyError, TypeError) as error:
+            what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ResultsError(f"{path} cannot be used: {what}") from error
+        documents[document["scale"]] = {**document, "folder": path.parent}
+    places = {FIRST: 0, LAST: 2}
+    return dict(sorted(documents.items(), key=lambda item: (places.get(item[0], 1), item[0])))
+
+
+def _check(document: dict[str, Any]) -> None:
+    for key in ("scale", "command", "versions", "engine", "seeds", "rule", "exhibits"):
+        document[key]
+    for exhibit in document["exhibits"]:
+        for key in ("name", "title", "paper", "verdict", "claims"):
+            exhibit[key]
+        judged = [exhibit, *exhibit["claims"]] if exhibit["name"] != CHOICES else exhibit["claims"]
+        for one in judged:
+            if one["verdict"] not in VERDICTS:
+                raise ValueError(f"{one['verdict']!r} in {exhibit['name']} is no verdict")
+        given = exhibit.get("table")
+        for row in given["rows"] if given else ():
+            if len(row) != len(given["headings"]):
+                raise ValueError(f"a row of {exhibit['name']} is not as long as its headings")
+
+
+def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+    """How the runs were made, one row an exhibit, and the numbers behind each verdict."""
+    lines = ["The rule: " + next(iter(documents.values()))["rule"], ""]
+    for name, document in documents.items():
+        lines += [f"* **{name}**: {_made(document)}"]
+    exhibits = {
+        exhibit["name"]: exhibit
+        for document in documents.values()
+        for exhibit in document["exhibits"]
+        if exhibit["name"] != CHOICES
+    }
+    rows = []
+    for name, exhibit in exhibits.items():
+        judged = [_find(document, name) for document in documents.values()]
+        rows.append(
+            [
+                exhibit["title"],
+                exhibit["paper"],
+                *(f"**{e['verdict']}**" if e else "" for e in judged),
+            ]
+        )
+    lines += ["", *_table(["exhibit", "what the paper claims", *documents], rows), ""]
+    for name, exhibit in exhibits.items():
+        lines += _open(exhibit["title"])
+        for scale, document in documents.items():
+            if found := _find(document, name):
+                lines += [
+                    f"**{scale}**: {found['verdict']}",
+                    "",
+                    *_exhibit(found, document, folder),
+                ]
+        lines += ["</details>", ""]
+    return lines
+
+
+def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+    """The measured effect of what no source settles."""
+    lines = []
+    for scale, document in documents.items():
+        if found := _find(document, CHOICES):
+            lines += [f"**{found['title']}** ({scale}: {_made(document)})", ""]
+            lines += _exhibit(found, document, folder)
+    if not lines:
+        raise ResultsError(
+            f"no scale has an exhibit named {CHOICES!r}: the effect of the choices that no source "
+            "settles is not measured"
+        )
+    return lines
+
+
+def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) -> list[str]:
+    lines = []
+    if given := exhibit.get("table"):
+        lines += [*_table(given["headings"], given["rows"]), ""]
+    if exhibit["claims"]:
+        rows = [row for claim in exhibit["claims"] for row in _claim(claim)]
+        heads = ["claim", "where", "quantity", "paper", "ours", "verdict"]
+        lines += [*_table(heads, rows), ""]
+    lines += [f"* {note}" for note in exhibit.get("notes", ())]
+    lines += [""] if exhibit.get("notes") else []
+    for figure in exhibit.get("figures", ()):
+        source = document["folder"] / figure
+        if not source.is_file():
+            raise ResultsError(f"{source}, a figure of {exhibit['name']}, is missing")
+        copy = f"reproduction-{document['scale']}-{source.name}"
+        shutil.copyfile(source, folder / copy)
+        alt = f"{exhibit['title']}, {document['scale']} scale"
+        lines += [f"```{{image}} _generated/{copy}", f":alt: {alt}", "```", ""]
+    return lines
+
+
+def _claim(claim: dict[str, Any]) -> list[list[str]]:
+    """One row a comparison; claim and verdict are named once."""
+    rows = [
+        [
+            "",
+            "",
+            comparison["quantity"],
+            _value(comparison, "paper"),
+            _value(comparison, "ours"),
+            "",
+        ]
+        for comparison in claim.get("comparisons") or ()
+    ] or [[""] * 6]
+    rows[0][0], rows[0][1], rows[0][5] = claim["text"], claim.get("source", ""), claim["verdict"]
+    return rows
+
+
+def _value(comparison: dict[str, Any], side: str) -> str:
+    value, deviation = comparison[side], comparison.get(f"{side}_deviation")
+    if value is None:
+        return "not given" if side == "paper" else "not run"
+    unit = comparison.get("unit") or ""
+    spread = "" if deviation is None else f" ± {deviation:.4g}"
+    return f"{value:.4g}{spread}{' ' if unit else ''}{unit}"
+
+
+def _made(document: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    seeds = ", ".join(str(seed) for seed in document["seeds"])
+    shortened = document.get("shortened")
+    return (
+        f"`{document['command']}`, {document['engine']} engine, seeds {seeds}, {versions}"
+        + (f". Shortened: {shortened.rstrip('.')}" if shortened else "")
+        + "."
+    )
+
+
+def _find(document: dict[str, Any], name: str) -> dict[str, Any] | None:
+    return next((e for e in document["exhibits"] if e["name"] == name), None)
+
+
+def _open(title: str) -> list[str]:
+    return ["<details>", f"<summary>{html.escape(title)}</summary>", ""]
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    heads = [_cell(head) for head in headings]
+    body = [[_cell(cell) for cell in row] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *body]]
+
+
+def _cell(text: str) -> str:
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join([*lines, ""])
