@@ -21,6 +21,7 @@ from torch import nn
 from slimfl import theory
 from slimfl.cli.cost import PAPER
 from slimfl.config import FederationSection, RadioSection, TrainingSection
+from slimfl.errors import RequestError
 from slimfl.federation import SegmentAverage, converged_round
 from slimfl.nn import (
     ULMobileNet,
@@ -34,6 +35,7 @@ from slimfl.nn import (
     slimmable,
 )
 from slimfl.radio import (
+    Superposition,
     channel,
     decoding_frequencies,
     optimal_split,
@@ -96,6 +98,12 @@ def test_e1_the_papers_0_662_comes_from_the_corrected_formula_and_from_no_printe
     rate = math.log2(1.667)
     assert optimal_split([rate, rate])[0] == pytest.approx(0.662, abs=5e-4)
     assert misprints.printed_split(0.667) == pytest.approx(1.436, abs=5e-4)
+    # and table IV has the power of 23 dBm split so, LH's share first
+    larger, smaller = misprints.TABLE_4_MILLIWATTS
+    assert larger + smaller == pytest.approx(10**2.3, abs=0.1)
+    assert larger / (larger + smaller) == pytest.approx(0.662, abs=5e-4)
+    with pytest.raises(RequestError, match="can never be decoded"):
+        Superposition((rate, rate), (1 - 0.662, 0.662))
 
 
 # E2

@@ -15,6 +15,7 @@ from misprints import (
     TABLE_3,
     TABLE_4_BITS,
     TABLE_4_MFLOPS,
+    TABLE_4_MILLIWATTS,
     TABLE_4_PARAMETERS,
     TABLE_5_MFLOPS,
     TABLE_5_WATTS,
@@ -112,10 +113,23 @@ def e1() -> list[str]:
         )
         rows.append([f"{target:.3f}", *(f"{value:.3f}" for value in values)])
     searched = "smallest $D$ by search"
-    return table(
-        ["$u'$", "printed", "corrected", f"{searched}, $c/P$ = 0.001", f"{searched}, poor channel"],
-        rows,
-    )
+    shares = [power / sum(TABLE_4_MILLIWATTS) for power in TABLE_4_MILLIWATTS]
+    return [
+        *table(
+            [
+                "$u'$",
+                "printed",
+                "corrected",
+                f"{searched}, $c/P$ = 0.001",
+                f"{searched}, poor channel",
+            ],
+            rows,
+        ),
+        "",
+        f"Table IV has it too: its transmission powers, {TABLE_4_MILLIWATTS[0]} and "
+        f"{TABLE_4_MILLIWATTS[1]} mW, are the shares {shares[0]:.3f} and {shares[1]:.3f} of 23 "
+        "dBm, under the headings 1.0x and 0.5x. LH is what 0.5x needs and gets the larger one.",
+    ]
 
 
 def e2() -> list[str]:

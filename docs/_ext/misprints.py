@@ -41,6 +41,7 @@ TABLE_3 = {
 TABLE_4_MFLOPS = (2.76, 0.79)
 TABLE_4_PARAMETERS = (4586, 2293)
 TABLE_4_BITS = (172_688, 86_344)
+TABLE_4_MILLIWATTS = (132.1, 67.4)
 
 #: Table V: watts a round of one device and run, and MFLOPS of a SlimFL round.
 TABLE_5_WATTS, TABLE_5_MFLOPS = 0.1995, 3.56

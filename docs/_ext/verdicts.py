@@ -72,7 +72,8 @@ def _check(document: dict[str, Any]) -> None:
 
 def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     """How the runs were made, one row an exhibit, and the numbers behind each verdict."""
-    lines = ["The rule: " + next(iter(documents.values()))["rule"], ""]
+    rules = dict.fromkeys(document["rule"] for document in documents.values())
+    lines = [line for rule in rules for line in (f"The rule: {rule}", "")]
     for name, document in documents.items():
         lines += [f"* **{name}**: {_made(document)}"]
     exhibits = {
@@ -193,7 +194,7 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return " ".join(str(text).split()).replace("|", "\\|")
+    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "\\<")
 
 
 def _text(lines: list[str]) -> str:

@@ -1,0 +1,208 @@
+"""The page of verdicts from results files: what it shows, and what it refuses."""
+
+import copy
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "docs/_ext"))
+
+import verdicts
+
+TABLE_3 = {
+    "name": "table3",
+    "title": "Table III: accuracy",
+    "paper": "SlimFL is ahead | on the <poor> channel.",
+    "table": {"headings": ["method", "poor"], "rows": [["SlimFL-1.0x", "60.1 ± 1.0"]]},
+    "claims": [
+        {
+            "text": "SlimFL-1.0x is ahead of Vanilla FL-1.0x",
+            "source": "table III, poor",
+            "comparisons": [
+                {
+                    "quantity": "SlimFL-1.0x",
+                    "unit": "%",
+                    "paper": 65.0,
+                    "paper_deviation": 2.9,
+                    "ours": 60.125,
+                    "ours_deviation": 1.0,
+                },
+                {
+                    "quantity": "ahead by",
+                    "unit": "points",
+                    "paper": None,
+                    "paper_deviation": None,
+                    "ours": None,
+                    "ours_deviation": None,
+                },
+            ],
+            "verdict": "agrees in order only",
+        },
+        {"text": "a claim in words", "source": "text", "comparisons": [], "verdict": "not run"},
+    ],
+    "verdict": "agrees in order only",
+    "notes": ["1,000 rounds in the paper."],
+    "figures": ["table3.png"],
+}
+CHOICES = {
+    "name": "choices",
+    "title": "Batch size",
+    "paper": "The paper does not say.",
+    "table": {"headings": ["batch", "0.5x"], "rows": [["16", "57"]]},
+    "claims": [],
+    "verdict": "undecided",
+    "notes": [],
+    "figures": [],
+}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder to which a test adds scales."""
+
+    def add(scale, exhibits=(TABLE_3, CHOICES), **changes):
+        folder = tmp_path / "reproduction" / scale
+        folder.mkdir(parents=True)
+        (folder / "table3.png").write_bytes(b"a picture")
+        document = {
+            "scale": scale,
+            "command": f"slimfl reproduce all --scale {scale}",
+            "shortened": "fewer rounds",
+            "versions": {"slimfl": "1.2.3", "torch": "2.0"},
+            "engine": "native",
+            "seeds": [0, 1, 2],
+            "rule": "within two deviations",
+            "exhibits": list(exhibits),
+            **changes,
+        }
+        (folder / "results.json").write_text(json.dumps(document))
+        return tmp_path / "reproduction"
+
+    return add
+
+
+def made(results, tmp_path):
+    out = tmp_path / "generated"
+    verdicts.write(out, results)
+    return (out / "verdicts.md").read_text(), (out / "choices.md").read_text()
+
+
+def rows(text):
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results, tmp_path):
+    results("paper", [{**TABLE_3, "verdict": "differs"}])
+    folder = results("small")
+    text, _ = made(folder, tmp_path)
+    heading, _, row = rows(text)[:3]
+    assert heading == ["exhibit", "what the paper claims", "small", "paper"]
+    assert row == [
+        "Table III: accuracy",
+        r"SlimFL is ahead \| on the \<poor> channel.",
+        "**agrees in order only**",
+        "**differs**",
+    ]
+    assert "choices" not in text  # they have a section of their own
+
+
+def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results, tmp_path):
+    results("small")
+    text, _ = made(results("paper", [{**TABLE_3, "name": "table6", "title": "VI"}]), tmp_path)
+    by_title = {row[0]: row[2:] for row in rows(text) if len(row) == 4}
+    assert by_title["Table III: accuracy"] == ["**agrees in order only**", ""]
+    assert by_title["VI"] == ["", "**agrees in order only**"]
+
+
+def test_every_claim_stands_with_the_papers_numbers_and_ours(results, tmp_path):
+    text, _ = made(results("small"), tmp_path)
+    claims = [row for row in rows(text) if len(row) == 6][2:]
+    assert claims == [
+        [
+            "SlimFL-1.0x is ahead of Vanilla FL-1.0x",
+            "table III, poor",
+            "SlimFL-1.0x",
+            "65 ± 2.9 %",
+            "60.12 ± 1 %",
+            "agrees in order only",
+        ],
+        ["", "", "ahead by", "not given", "not run", ""],
+        ["a claim in words", "text", "", "", "", "not run"],
+    ]
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert "* 1,000 rounds in the paper." in text
+    assert "| SlimFL-1.0x | 60.1 ± 1.0 |" in text
+
+
+def test_commands_versions_seeds_and_the_rule_are_told(results, tmp_path):
+    text, _ = made(results("small"), tmp_path)
+    for told in (
+        "`slimfl reproduce all --scale small`",
+        "seeds 0, 1, 2",
+        "slimfl 1.2.3, torch 2.0",
+        "native engine",
+        "fewer rounds",
+        "The rule: within two deviations",
+    ):
+        assert told in text
+
+
+def test_figures_are_copied_to_where_the_page_looks_for_them(results, tmp_path):
+    text, _ = made(results("small"), tmp_path)
+    assert "_generated/reproduction-small-table3.png" in text
+    copied = tmp_path / "generated" / "reproduction-small-table3.png"
+    assert copied.read_bytes() == b"a picture"
+
+
+def test_choices_are_a_page_part_of_their_own(results, tmp_path):
+    _, text = made(results("small"), tmp_path)
+    assert rows(text) == [["batch", "0.5x"], ["---", "---"], ["16", "57"]]
+    assert "Batch size" in text
+    assert "slimfl reproduce all --scale small" in text
+
+
+def test_without_results_the_build_says_how_to_make_them(tmp_path):
+    with pytest.raises(verdicts.ResultsError, match="slimfl reproduce all --scale small"):
+        verdicts.write(tmp_path / "generated", tmp_path / "reproduction")
+
+
+def test_without_measured_choices_the_build_says_so(results, tmp_path):
+    with pytest.raises(verdicts.ResultsError, match="choices"):
+        made(results("small", [TABLE_3]), tmp_path)
+
+
+def without(exhibit, key):
+    return {name: value for name, value in exhibit.items() if name != key}
+
+
+def with_claim(**changes):
+    changed = copy.deepcopy(TABLE_3)
+    changed["claims"][0].update(changes)
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("exhibit", "words"),
+    [
+        ({**TABLE_3, "verdict": "agrees, mostly"}, "'agrees, mostly' in table3 is no verdict"),
+        (with_claim(verdict="yes"), "'yes' in table3 is no verdict"),
+        (without(TABLE_3, "paper"), "has no 'paper'"),
+        ({**TABLE_3, "figures": ["other.png"]}, "other.png, a figure of table3, is missing"),
+        ({**TABLE_3, "table": {"headings": ["a", "b"], "rows": [["1"]]}}, "row of table3"),
+    ],
+)
+def test_what_the_page_could_not_show_truly_is_refused(results, tmp_path, exhibit, words):
+    folder = results("small", [exhibit, CHOICES])
+    with pytest.raises(verdicts.ResultsError, match=re.escape(words)):
+        made(folder, tmp_path)
+
+
+def test_a_torn_file_is_refused_by_its_name(results, tmp_path):
+    folder = results("small")
+    (folder / "small/results.json").write_text('{"scale": "sm')
+    with pytest.raises(verdicts.ResultsError, match=r"small/results\.json cannot be used"):
+        made(folder, tmp_path)
