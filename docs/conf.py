@@ -4,6 +4,7 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from sphinx.errors import ConfigError
 from sphinx.ext.napoleon import GoogleDocstring
 
 here = Path(__file__).parent
@@ -68,7 +69,10 @@ pictures.draw(generated)
 measured.write(generated)
 reproduction.write(generated)
 errata.write(generated)
-verdicts.write(generated, here / "results" / "reproduction")
+try:
+    verdicts.write(generated, here / "results" / "reproduction")
+except verdicts.ResultsError as error:
+    raise ConfigError(str(error)) from None  # shown as one sentence, without a traceback
 
 
 def read_google_style(app, what, name, obj, options, lines):
