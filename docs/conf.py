@@ -72,7 +72,7 @@ errata.write(generated)
 try:
     verdicts.write(generated, here / "results" / "reproduction")
 except verdicts.ResultsError as error:
-    raise ConfigError(str(error)) from None  # shown as one sentence, without a traceback
+    raise ConfigError(str(error)) from None
 
 
 def read_google_style(app, what, name, obj, options, lines):
