@@ -15,51 +15,52 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from slimfl.experiments import paper
 from slimfl.training import hard_loss, soft_loss
 
 #: Table I, 1.0x: channels in and out as the weights have them, and the size of the kernel.
-TABLE_1 = ((1, 32, 3), (1, 32, 3), (32, 32, 1), (1, 32, 3), (32, 64, 1))
-LINEAR = (64, 10)
+TABLE_1 = tuple((full[0], full[1], full[2]) for full, _ in paper.TABLE1 if len(full) == 4)
+LINEAR = paper.TABLE1[-1][0]
 
+_CURVES = {
+    "SlimFL-0.5x": "slimfl 0.5x",
+    "SlimFL-1.0x": "slimfl 1.0x",
+    "Vanilla FL-0.5x": "vanilla-0.5x 0.5x",
+    "Vanilla FL-1.0x": "vanilla-1.0x 1.0x",
+}
 #: Table III, poor and good, alpha = 0.1, 1, 10: mean and standard deviation of the accuracy in %.
 TABLE_3 = {
-    "good": {
-        "SlimFL-0.5x": ((54, 2.2), (83, 1.0), (85, 1.0)),
-        "SlimFL-1.0x": ((59, 2.3), (85, 1.1), (87, 1.1)),
-        "Vanilla FL-0.5x": ((45, 5.9), (84, 1.1), (85, 1.0)),
-        "Vanilla FL-1.0x": ((69, 5.8), (85, 4.0), (86, 4.3)),
-    },
-    "poor": {
-        "SlimFL-0.5x": ((56, 2.4), (82, 1.7), (85, 1.1)),
-        "SlimFL-1.0x": ((65, 2.9), (84, 1.4), (87, 0.9)),
-        "Vanilla FL-0.5x": ((39, 8.3), (83, 1.2), (85, 0.9)),
-        "Vanilla FL-1.0x": ((55, 9.2), (80, 6.0), (82, 4.7)),
-    },
+    channel: {
+        name: tuple(paper.TABLE3[channel, alpha][key] for alpha in (0.1, 1.0, 10.0))
+        for name, key in _CURVES.items()
+    }
+    for channel in ("good", "poor")
 }
 
 #: Table IV, 1.0x and 0.5x.
-TABLE_4_MFLOPS = (2.76, 0.79)
-TABLE_4_PARAMETERS = (4586, 2293)
-TABLE_4_BITS = (172_688, 86_344)
-TABLE_4_MILLIWATTS = (132.1, 67.4)
+TABLE_4_MFLOPS = paper.MFLOPS
+TABLE_4_PARAMETERS = paper.PARAMETERS
+TABLE_4_BITS = paper.BITS
+TABLE_4_MILLIWATTS = paper.POWER_MW
 
 #: Table V: watts a round of one device and run, and MFLOPS of a SlimFL round.
-TABLE_5_WATTS, TABLE_5_MFLOPS = 0.1995, 3.56
+TABLE_5_WATTS, TABLE_5_MFLOPS = paper.POWER_A_ROUND_MW[0] / 1000, paper.MFLOPS_A_ROUND[0]
 
 #: Table VI in MBytes, by channel: SlimFL 0.5x, 1.0x and dropped; Vanilla FL-0.5x; Vanilla FL-1.0x.
 TABLE_6 = {
-    "good": ((1.96, 198.45, 5.46), (102.21, 0.72), (200.30, 5.56)),
-    "poor": ((18.32, 130.10, 57.44), (93.87, 9.06), (144.93, 60.96)),
+    channel: (
+        (row["slimfl 0.5x"], row["slimfl 1.0x"], row["slimfl drop"]),
+        (row["vanilla-0.5x"], row["vanilla-0.5x drop"]),
+        (row["vanilla-1.0x"], row["vanilla-1.0x drop"]),
+    )
+    for channel, row in paper.TABLE6.items()
 }
 
 #: Table VII by alpha and channel: SlimFL and Vanilla FL-1.5x, first in W, then in GFLOPS.
 TABLE_7 = {
-    ("0.1", "good"): ((71.0, 158.8), (1.27, 1.88)),
-    ("0.1", "poor"): ((57.3, 196.8), (1.02, 2.41)),
-    ("1.0", "good"): ((8.5, 15.8), (0.15, 0.22)),
-    ("1.0", "poor"): ((10.4, 36.7), (0.18, 0.51)),
-    ("10", "good"): ((3.03, 10.2), (0.05, 0.14)),
-    ("10", "poor"): ((3.51, 25.4), (0.06, 0.35)),
+    (words, channel): (paper.TABLE7_W[channel, alpha], paper.TABLE7_GFLOPS[channel, alpha])
+    for words, alpha in (("0.1", 0.1), ("1.0", 1.0), ("10", 10.0))
+    for channel in ("good", "poor")
 }
 
 
