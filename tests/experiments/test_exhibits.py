@@ -237,3 +237,20 @@ def test_a_cell_of_the_grid_is_the_default_run_but_for_the_scale():
     cell = grid.setting(SCALES["paper"], "poor", 1.0, "slimfl")[0].experiment
     plain = config.load(training__epochs=1, rounds=1000, threads=1)[0]
     assert cell == plain
+
+
+def test_table7_counts_to_the_first_round_of_the_window():
+    from slimfl.experiments.exhibits.table7 import until_convergence
+
+    cell = grid.setting(LONG, "poor", 0.1, "slimfl")[0]
+    run = record(cell, {("slimfl", "0.5x"): 50, ("slimfl", "1.0x"): 60})
+    assert LONG.convergence_window == 2
+    assert until_convergence(run).rounds == 1  # rounds 1 and 2 pass, so it had converged in 1
+    run.lines[1]["accuracy"]["0.5x"] = -0.4  # rounds 1-2 and 2-3 fail
+    assert until_convergence(run).rounds == 3
+    low = record(cell, {("slimfl", "0.5x"): 15, ("slimfl", "1.0x"): 60})
+    assert until_convergence(low) is None
+    exhibit = RECIPES["table7"].show(LONG, papers_runs(grid.all_cells(LONG)))
+    slim, vanilla = exhibit.claims[0].comparisons
+    assert slim.ours == pytest.approx(0.1995)
+    assert vanilla.ours == pytest.approx(2 * 0.1995)
