@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output, nothing else.")
 ]
+On = Annotated[
+    str | None,
+    typer.Option(help="Runs side by side: local (one a core), ray, or ray://HOST:PORT."),
+]
 
 
 def show(*renderables: "RenderableType") -> None:

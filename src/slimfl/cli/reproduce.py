@@ -1,15 +1,13 @@
 """`slimfl reproduce`: the paper's tables and figures, ours beside them, and a verdict on each."""
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import Json, On, aside, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.experiments.exhibit import Exhibit
@@ -30,6 +28,7 @@ def reproduce(
     workers: Annotated[
         int | None, typer.Option(help="Runs at a time; one a core otherwise.", min=1)
     ] = None,
+    on: On = None,
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Run nothing: show the runs that are there.")
     ] = False,
@@ -39,16 +38,16 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduce the paper: every table and figure beside the paper's, with a verdict on each."""
-    from slimfl.engines.cores import available_cores
+    from slimfl.cli.jobs_bar import jobs_bar
     from slimfl.experiments.reproduce import recipes, write
     from slimfl.experiments.reproduce import reproduce as make
     from slimfl.experiments.scale import scale as named
 
     chosen, size = recipes(what or ["all"]), named(scale)
     folder = out or Path("reproduction") / scale
-    with _bar() as watch:
+    with jobs_bar(aside()) as watch:
         exhibits = make(
-            chosen, size, cache, workers=workers or available_cores(), run=not as_is, watch=watch
+            chosen, size, cache, on=on or "local", workers=workers, run=not as_is, watch=watch
         )
     words = [*(what or ["all"]), "--scale", scale, *(["--as-is"] if as_is else [])]
     document = write(exhibits, size, folder, shlex.join(["slimfl", "reproduce", *words]))
@@ -84,31 +83,6 @@ def _check(document: dict[str, Any], path: Path) -> None:
         aside().print(f"differs: {line}", highlight=False, soft_wrap=True)
     if not found:
         aside().print(f"as in {path}, {how}", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[float, float, int, int], None]]:
-    """One bar for all runs, weighed by their work, with the time left."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = aside()
-    with Progress(
-        TextColumn("{task.fields[runs]}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.percentage:.1f}%"),
-        TimeRemainingColumn(),
-        console=console,
-        expand=True,
-        disable=not (sys.stdout.isatty() and console.is_terminal),
-        speed_estimate_period=600,
-    ) as progress:
-        task = progress.add_task("", total=None, runs="")
-
-        def watch(done: float, total: float, finished: int, runs: int) -> None:
-            told = f"{finished} of {runs} runs"
-            progress.update(task, completed=done, total=total, runs=told)
-
-        yield watch
 
 
 def _rendered(exhibit: "Exhibit") -> Iterator[Any]:

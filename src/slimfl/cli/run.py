@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import Json, On, aside, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.config import Experiment
@@ -37,6 +37,11 @@ def run(
         list[str] | None,
         typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Several values of a key, e.g. data.alpha=0.1,1; may be repeated."),
+    ] = None,
+    on: On = None,
     json: Json = False,
 ) -> None:
     """Train, measure and show: by default SlimFL beside Vanilla FL over the poor channel."""
@@ -55,22 +60,25 @@ def run(
         raise RequestError(
             f"--seed takes whole numbers separated by commas, not {seed!r}"
         ) from None
-    experiments = config.load(
-        experiment,
-        set_ or (),
-        method=asked.split(",") if asked else None,
-        radio__channel=channel,
-        data__alpha=alpha,
-        rounds=rounds,
-        federation__devices=devices,
-        engine=engine,
-        seed=seeds,
-        data__dir=data_dir.absolute() if data_dir else None,
-    )
     planned: dict[str, Experiment] = {}
-    for one in experiments:
-        for name in expand([one.method], one.model.widths):
-            planned.setdefault(f"{name}-seed{one.seed}", one.model_copy(update={"method": name}))
+    for point in _points(grid or []):
+        experiments = config.load(
+            experiment,
+            [*(set_ or ()), *point],
+            method=asked.split(",") if asked else None,
+            radio__channel=channel,
+            data__alpha=alpha,
+            rounds=rounds,
+            federation__devices=devices,
+            engine=engine,
+            seed=seeds,
+            threads=1 if on else None,  # one core a run
+            data__dir=data_dir.absolute() if data_dir else None,
+        )
+        for one in experiments:
+            for name in expand([one.method], one.model.widths):
+                words = (name, *(text.replace(" ", "") for text in point), f"seed{one.seed}")
+                planned.setdefault("-".join(words), one.model_copy(update={"method": name}))
     check_trackers(experiments[0].track)
     group = out or _default_folder(experiments[0])
     if group.is_dir() and any((group / name).exists() for name in planned):
@@ -86,13 +94,17 @@ def run(
         sim = Simulation(one, dataset=dataset)
         folders.append(RunFolder.create(group / name, sim.experiment, sim.provenance()))
     aside().print(sim.engine_reason, highlight=False)
-    _carry_out(folders, dataset)
+    if on:
+        _side_by_side(folders, on)
+    else:
+        _carry_out(folders, dataset)
     _close(group, [folder.path for folder in folders], json)
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs.")],
     data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
+    on: On = None,
     json: Json = False,
 ) -> None:
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
@@ -100,8 +112,36 @@ def resume(
     from slimfl.report import find
 
     folders = [RunFolder.open(record.path) for record in find([run])]
-    _carry_out(folders, None, data_dir)
+    if on:
+        _side_by_side(folders, on)
+    else:
+        _carry_out(folders, None, data_dir)
     _close(run, [folder.path for folder in folders], json)
+
+
+def _points(grid: list[str]) -> list[tuple[str, ...]]:
+    """The points of a grid, each as the overrides that make it."""
+    import itertools
+
+    from slimfl.errors import RequestError
+
+    axes = []
+    for text in grid:
+        key, equals, values = text.partition("=")
+        if not equals or not values.strip(" ,"):
+            raise RequestError(
+                f"--grid takes key=value,value, for example data.alpha=0.1,1, not {text!r}"
+            )
+        axes.append([f"{key.strip()}={value.strip()}" for value in values.split(",")])
+    return list(itertools.product(*axes))
+
+
+def _side_by_side(folders: list["RunFolder"], on: str) -> None:
+    from slimfl.cli.jobs_bar import jobs_bar
+    from slimfl.grids import Job, run_jobs
+
+    with jobs_bar(aside()) as watch:
+        run_jobs([Job(folder.path, folder.experiment()) for folder in folders], on, watch=watch)
 
 
 def _default_folder(experiment: "Experiment") -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 from slimfl import config
 from slimfl.config import Experiment
 from slimfl.experiments.scale import PAPER_DEVICES, Scale
+from slimfl.grids import Job
 
 #: What does not change the numbers of a run: where it ran, and who watched.
 _CIRCUMSTANCES: dict[str, bool | set[str]] = {"threads": True, "track": True, "data": {"dir"}}
@@ -39,21 +40,9 @@ class Cell:
         words = (one.method, one.radio.channel, f"alpha{one.data.alpha:g}", f"seed{one.seed}")
         return "-".join((*words, self.key))
 
-    def folder(self, cache: Path) -> Path:
-        """Its run folder."""
-        return cache / self.name
-
-    @property
-    def effort(self) -> float:
-        """Work of a round, to weigh cells against each other on a progress bar."""
-        one = self.experiment
-        widths = one.model.widths
-        trained = [w for w in widths if one.method in ("slimfl", f"vanilla-{w}x")]
-        steps = one.training.steps
-        images = (
-            60_000 if steps is None else steps * one.training.batch_size * one.federation.devices
-        )
-        return images * sum(width**2 for width in trained)
+    def job(self, cache: Path) -> Job:
+        """The run, in a folder of the cache."""
+        return Job(cache / self.name, self.experiment)
 
     def __hash__(self) -> int:
         return hash(self.key)

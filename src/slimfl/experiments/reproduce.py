@@ -24,10 +24,10 @@ from slimfl.experiments.cells import Cell
 from slimfl.experiments.exhibit import Exhibit, Recipe, Table
 from slimfl.experiments.exhibits import RECIPES
 from slimfl.experiments.page import write_page
-from slimfl.experiments.runner import Watcher, run_cells
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import RULE
 from slimfl.federation.run_folder import EXPERIMENT
+from slimfl.grids import Watcher, run_jobs
 from slimfl.report import RunRecord, load, save
 from slimfl.report.whole_file import whole_file
 
@@ -49,14 +49,15 @@ def reproduce(
     scale: Scale,
     cache: Path,
     *,
-    workers: int,
+    on: str = "local",
+    workers: int | None = None,
     run: bool = True,
     watch: Watcher | None = None,
 ) -> list[Exhibit]:
     """Make the exhibits; without `run`, of the runs that are there, finished or not."""
     cells = list(dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale)))
     if run:
-        run_cells(cells, cache, workers, watch)
+        run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
     runs = {cell: record for cell in cells if (record := _begun(cell, cache))}
     return [recipe.show(scale, runs) for recipe in chosen]
 
@@ -102,7 +103,7 @@ def as_markdown(table: Table) -> str:
 
 
 def _begun(cell: Cell, cache: Path) -> RunRecord | None:
-    folder = cell.folder(cache)
+    folder = cell.job(cache).folder
     return load(folder) if (folder / EXPERIMENT).exists() else None
 
 

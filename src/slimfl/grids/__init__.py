@@ -1,0 +1,11 @@
+"""Many runs side by side: on the cores of this machine, or on the machines of a Ray cluster.
+
+A job is a run folder and the experiment to finish in it. What it computes does not depend on where
+or when it runs, or on what runs beside it.
+"""
+
+from slimfl.grids.job import Job, complete, is_complete
+from slimfl.grids.run import run_jobs
+from slimfl.grids.watching import Watcher
+
+__all__ = ["Job", "Watcher", "complete", "is_complete", "run_jobs"]

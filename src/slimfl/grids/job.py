@@ -1,0 +1,77 @@
+"""One run of a grid: begin it, or go on with it, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from slimfl.config import DataSection, Experiment
+from slimfl.data import Dataset
+from slimfl.federation import Callback, RunFolder, Simulation, finished
+from slimfl.federation import run as run_simulation
+from slimfl.federation.run_folder import EXPERIMENT, METRICS
+from slimfl.federation.simulation import load_dataset
+
+
+@dataclass(frozen=True)
+class Job:
+    """An experiment and the folder in which it is run."""
+
+    folder: Path
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """What a person recognises it by."""
+        return self.folder.name
+
+    @property
+    def effort(self) -> float:
+        """Work of a round, to weigh jobs against each other on a progress bar."""
+        one = self.experiment
+        trained = [w for w in one.model.widths if one.method in ("slimfl", f"vanilla-{w}x")]
+        images = one.federation.devices * one.training.batch_size * (one.training.steps or 375)
+        return images * sum(width**2 for width in trained or one.model.widths)
+
+    @property
+    def rounds_done(self) -> int:
+        """Whole rounds on disk."""
+        try:
+            return (self.folder / METRICS).read_bytes().count(b"\n")
+        except OSError:
+            return 0
+
+
+def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
+    """Run a job to its end in this process."""
+    if (job.folder / EXPERIMENT).exists():
+        if is_complete(job):
+            return
+        folder = RunFolder.open(job.folder)
+        experiment = folder.experiment()
+        sim = Simulation(experiment, dataset=_dataset(experiment.data))
+        sim.check_provenance(folder.provenance())
+    else:
+        sim = Simulation(job.experiment, dataset=_dataset(job.experiment.data))
+        folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
+    run_simulation(sim, folder, callbacks)
+
+
+def is_complete(job: Job) -> bool:
+    """Whether a job has nothing left to run."""
+    return (job.folder / EXPERIMENT).exists() and finished(
+        job.experiment, RunFolder.open(job.folder).metrics()
+    )
+
+
+def _dataset(section: DataSection) -> Dataset:
+    """The jobs of one process share their dataset, however it is dealt to devices."""
+    content = section.model_dump(include={"dataset", "dir", "train_samples", "test_samples"})
+    return _load(DataSection(**content))
+
+
+@lru_cache(maxsize=2)
+def _load(section: DataSection) -> Dataset:
+    return load_dataset(Experiment(data=section))

@@ -1,0 +1,63 @@
+"""Jobs on the cores of this machine, each in one process.
+
+Whoever interrupts loses at most the round that each process is in: a job is a run folder, and the
+next call goes on there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+
+from slimfl.errors import RequestError, RunError
+from slimfl.grids.job import Job, complete
+from slimfl.grids.watching import Progress
+
+_POLL_S = 0.5
+
+
+def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
+    """Finish all jobs, `workers` at a time."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
+    try:
+        futures = {pool.submit(complete, job): job for job in jobs}
+        waiting: set[Future[None]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
+            for future in done:
+                _check(future, futures[future])
+            progress.tell([job.rounds_done for job in jobs])
+    except BaseException:
+        # a round under way is thrown away: its folder is intact without it
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _check(future: Future[None], job: Job) -> None:
+    try:
+        future.result()
+    except (RequestError, RunError) as error:
+        raise type(error)(f"{job.name}: {error}") from error
+    except Exception as error:
+        raise RunError(f"{job.name}: {error}") from error
+
+
+def _begin(parent: int) -> None:
+    """A worker leaves an interrupt to its parent, and does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

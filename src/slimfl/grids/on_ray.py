@@ -1,0 +1,141 @@
+"""Jobs as tasks of a Ray cluster, which need share no disk with this machine.
+
+A task gets the files of its run folder as they are and returns them as they are at the end. A
+worker that is lost takes its round with it and nothing else: Ray begins the task anew elsewhere,
+and the numbers are the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from slimfl import config
+from slimfl.config import Experiment
+from slimfl.errors import RequestError, RunError
+from slimfl.federation import Callback, Line
+from slimfl.grids.job import Job, complete
+from slimfl.grids.watching import Progress
+
+#: How often a task whose worker is lost is begun anew.
+RETRIES = 3
+
+Files = dict[str, bytes]
+
+_POLL_S = 0.5
+
+
+def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
+    """Finish all jobs on a cluster: `ray` starts one here, `ray://host:port` joins another."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise RequestError(
+            "Ray is not installed; `pip install slimfl[ray]`, or take --on local"
+        ) from None
+
+    try:
+        ray.init(
+            address=None if address == "ray" else address,
+            include_dashboard=None if address != "ray" else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ConnectionError, ValueError) as error:
+        raise RequestError(
+            f"there is no Ray cluster at {address} ({error}); start one, or take --on local"
+        ) from None
+    try:
+        _run(ray, jobs, progress)
+    finally:
+        ray.shutdown()
+
+
+def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
+    counter = ray.remote(num_cpus=0)(_Counter).remote(len(jobs))
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
+    waiting = {
+        task.remote(number, _text(job.experiment), _read(job.folder), counter): job
+        for number, job in enumerate(jobs)
+    }
+    while waiting:
+        done, _ = ray.wait(list(waiting), timeout=_POLL_S, fetch_local=True)
+        for reference in done:
+            job = waiting.pop(reference)
+            try:
+                files = ray.get(reference)
+            except ray.exceptions.RayTaskError as error:
+                raise RunError(f"{job.name}: {error.cause or error}") from error
+            except ray.exceptions.RayError as error:
+                raise RunError(
+                    f"{job.name}: its worker was lost {RETRIES + 1} times ({error}); the same "
+                    "command goes on with what is finished"
+                ) from error
+            _write(job.folder, files)
+        progress.tell(ray.get(counter.rounds.remote()))
+
+
+class _Counter:
+    """Lives on the cluster: how many rounds every job has behind it."""
+
+    def __init__(self, jobs: int) -> None:
+        self._rounds = [0] * jobs
+
+    def set(self, number: int, rounds: int) -> None:
+        self._rounds[number] = rounds
+
+    def rounds(self) -> list[int]:
+        return self._rounds
+
+
+class _Report(Callback):
+    """Tells the counter of every round."""
+
+    def __init__(self, number: int, counter: Any) -> None:
+        self.number, self.counter = number, counter
+
+    def on_start(self, experiment: Experiment, rounds_done: int) -> None:
+        self.counter.set.remote(self.number, rounds_done)
+
+    def on_round(self, line: Line) -> None:
+        self.counter.set.remote(self.number, line["round"])
+
+
+def _work(number: int, experiment: str, files: Files, counter: Any) -> Files:
+    """A task: unpack the run folder, finish the run, pack it again."""
+    import tomllib
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        _write(folder, files)
+        complete(Job(folder, config.build(tomllib.loads(experiment))), [_Report(number, counter)])
+        return _read(folder)
+
+
+def _text(experiment: Experiment) -> str:
+    return config.dump(experiment)
+
+
+def _read(folder: Path) -> Files:
+    """All files below a folder, by their path in it."""
+    if not folder.is_dir():
+        return {}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def _write(folder: Path, files: Files) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.tmp")
+        temporary.write_bytes(content)
+        temporary.replace(path)
