@@ -9,10 +9,11 @@ import sys
 import typer
 
 from slimfl.cli.bench import bench
+from slimfl.cli.bound import bound
 from slimfl.cli.cost import cost
 from slimfl.cli.data import data
 from slimfl.cli.doctor import doctor
-from slimfl.cli.radio import bound, link
+from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import resume, run

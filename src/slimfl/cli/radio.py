@@ -1,4 +1,4 @@
-"""`slimfl link` and `slimfl bound`: what a channel lets through, and what theorem 1 makes of it."""
+"""`slimfl link`: what a channel lets through, and which method suits it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +53,7 @@ def link(
     from slimfl.radio import channel as channel_of
     from slimfl.theory import advise, inverse_probability_sum
 
-    section, count = _section(
+    section, count = radio_section(
         channel,
         noise_dbm,
         spectral_efficiency,
@@ -108,7 +108,7 @@ def link(
         _show_link(document)
 
 
-def _section(
+def radio_section(
     channel: str | None,
     noise_dbm: float | None,
     spectral_efficiency: str,
@@ -202,92 +202,3 @@ def _show_link(document: dict[str, Any]) -> None:
         f"Advice: [bold]{document['advice']['method']}[/bold]. {document['advice']['reason']}.",
     )
     aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)
-
-
-def bound(
-    channel: Channel = None,
-    noise_dbm: Noise = None,
-    spectral_efficiency: Efficiency = "1.5",
-    split: Split = None,
-    segments: SegmentCount = None,
-    devices: Devices = 10,
-    weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
-    smoothness: Annotated[float, typer.Option(help="L.", min=1e-12)] = 1.0,
-    strong_convexity: Annotated[float, typer.Option(help="mu.", min=1e-12)] = 0.1,
-    delta: Annotated[float, typer.Option(help="Mean variance of a local gradient.", min=0)] = 1.0,
-    initial_distance_squared: Annotated[float, typer.Option(help="Delta_1.", min=0)] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1)] = 1000,
-    out: Out = Path("figures"),
-    json: Json = False,
-) -> None:
-    """Theorem 1: the paper's bound on the optimality gap, and the sharper one beside it."""
-    import numpy as np
-
-    from slimfl.errors import RequestError
-    from slimfl.radio import channel as channel_of
-    from slimfl.radio import signal
-    from slimfl.report.figures import bound_figure, save
-    from slimfl.theory import bound as theorem1
-    from slimfl.theory import learning_rate, optimal_weights, paper_constant, sharp_constant
-
-    section, count = _section(channel, noise_dbm, spectral_efficiency, split, segments)
-    loss_weights = floats(weights, "--weights") or optimal_weights(count)
-    if len(loss_weights) != count or abs(sum(loss_weights) - 1) > 1e-6 or min(loss_weights) <= 0:
-        raise RequestError(f"--weights takes {count} positive numbers that sum to 1")
-    if strong_convexity > smoothness:
-        raise RequestError("--strong-convexity must not exceed --smoothness")
-    coding = signal(section, tuple((i,) for i in range(count)), count).coding
-    probabilities = channel_of(section).decoding_probabilities(coding)
-    constants = {
-        "paper": paper_constant(delta, probabilities, loss_weights),
-        "sharp": sharp_constant(delta, probabilities, loss_weights, devices),
-    }
-    t = np.unique(np.geomspace(1, rounds, 200).round().astype(int))
-    curves = {
-        name: theorem1(t, smoothness, strong_convexity, initial_distance_squared, constant)
-        for name, constant in constants.items()
-    }
-    figure = save(bound_figure(t, curves), out / "bound.png")
-    shown = sorted({1, *(10**k for k in range(1, 7) if 10**k < rounds), rounds})
-    table_rows = [
-        {
-            "round": n,
-            "learning_rate": float(learning_rate(n, smoothness, strong_convexity)),
-            **{
-                f"bound_{name}": finite(
-                    float(theorem1(n, smoothness, strong_convexity, initial_distance_squared, b))
-                )
-                for name, b in constants.items()
-            },
-        }
-        for n in shown
-    ]
-    document = {
-        "decoding_probabilities": probabilities.tolist(),
-        "B": {name: finite(value) for name, value in constants.items()},
-        "bound": table_rows,
-        "figure": str(figure),
-    }
-    if json:
-        show_json(document)
-        return
-    from rich.table import Table
-
-    table = Table(title="Theorem 1: E[F] - F* after t rounds is at most")
-    for heading in ("t", "learning rate", "paper's bound", "sharper bound"):
-        table.add_column(heading, justify="right")
-    for row in table_rows:
-        table.add_row(
-            str(row["round"]),
-            f"{row['learning_rate']:.4g}",
-            *(
-                "infinite" if row[k] is None else f"{row[k]:.4g}"
-                for k in ("bound_paper", "bound_sharp")
-            ),
-        )
-    show(
-        table,
-        f"B = {constants['paper']:.4g} (paper, lemma 1), {constants['sharp']:.4g} (sharper, "
-        f"K = {devices}); p = {', '.join(f'{p:.4f}' for p in probabilities)}",
-    )
-    aside().print(f"figure: {figure}", highlight=False, soft_wrap=True)

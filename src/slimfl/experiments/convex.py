@@ -54,6 +54,8 @@ class ConvexProblem:
     """How much of sigma_k^2 falls on every segment."""
     shared_noise: bool = True
     """One sample serves all widths, so that they share its noise; otherwise each has its own."""
+    at_optimum: bool = False
+    """Where training begins: at theta* instead of zero."""
     ridge: float = RIDGE
 
     @property
@@ -95,6 +97,11 @@ class ConvexProblem:
         """theta*, where the gradient of F is zero."""
         return np.asarray(np.linalg.solve(self.hessian, self.pulls.mean(0)))
 
+    @property
+    def start(self) -> Floats:
+        """theta_1."""
+        return self.optimum if self.at_optimum else np.zeros_like(self.optimum)
+
     @cached_property
     def _extreme_eigenvalues(self) -> tuple[float, float]:
         every = np.linalg.eigvalsh(np.concatenate([self.local_hessians, self.hessian[None]]))
@@ -117,8 +124,9 @@ class ConvexProblem:
 
     @property
     def initial_distance_squared(self) -> float:
-        """Delta_1: every run begins at theta_1 = 0."""
-        return float(self.optimum @ self.optimum)
+        """Delta_1 = |theta_1 - theta*|^2."""
+        away = self.start - self.optimum
+        return float(away @ away)
 
     @cached_property
     def noise_deviations(self) -> Floats:
@@ -151,6 +159,7 @@ def ridge_problem(
     dimension: int = 16,
     noise_shares: Sequence[float] | None = None,
     shared_noise: bool = True,
+    at_optimum: bool = False,
 ) -> ConvexProblem:
     """A federation drawn from a seed; the number of weights is the number of widths.
 
@@ -186,6 +195,7 @@ def ridge_problem(
         2 * delta * np.arange(1, devices + 1) / (devices + 1),
         tuple(shares.tolist()),
         shared_noise,
+        at_optimum,
     )
 
 
@@ -223,16 +233,17 @@ def measure_gap(
 ) -> Floats:
     """F(theta_t) - F* at the given t in every repetition, under theorem 1's learning rate.
 
-    theta_1 = 0, so t = 1 is before the first round. Repetition r is a federation of its own: its
+    t = 1 is before the first round. Repetition r is a federation of its own: its
     devices meet the gains of devices r K to r K + K - 1 of the channel, and its result does not
     depend on how many others there are. A row a repetition.
     """
     devices, of = problem.devices, problem.segments.of
     probabilities = channel.decoding_probabilities(signal)
-    models = np.zeros((repetitions, len(of)))
+    models = np.tile(problem.start, (repetitions, 1))
     wanted = {t: column for column, t in enumerate(rounds)}
     gaps = np.empty((repetitions, len(rounds)))
-    steps = learning_rate(np.arange(1, max(rounds) + 1), *_constants(problem))
+    every = np.arange(1, max(rounds) + 1)
+    steps = learning_rate(every, problem.smoothness, problem.strong_convexity)
     for t, step in enumerate(steps.tolist(), start=1):
         if t in wanted:
             gaps[:, wanted[t]] = problem.gap(models)
@@ -244,7 +255,3 @@ def measure_gap(
             models = models * share.sum(1)
         models = models - step * update
     return gaps
-
-
-def _constants(problem: ConvexProblem) -> tuple[float, float]:
-    return problem.smoothness, problem.strong_convexity

@@ -52,7 +52,7 @@ def deliveries(probabilities: ArrayLike, devices: int) -> Deliveries:
     from scipy.stats import binom
 
     m = np.arange(1, devices + 1)
-    mass = binom.pmf(m, devices, np.asarray(probabilities, np.float64)[:, None])
+    mass = np.asarray(binom.pmf(m, devices, np.asarray(probabilities, np.float64)[:, None]))
     others = max(devices - 1, 1)  # a single device is never left out of a delivery
     return Deliveries(
         any=np.asarray(mass.sum(1)),
@@ -135,4 +135,5 @@ def sampled_variance(
 
 def _by_segment(problem: ConvexProblem, values: Floats) -> Floats:
     """Sums over the coordinates of every segment."""
-    return np.bincount(problem.segments.of, values, minlength=len(problem.weights))
+    sums = np.bincount(problem.segments.of, values, minlength=len(problem.weights))
+    return sums.astype(np.float64)

@@ -120,15 +120,30 @@ def probability_figure(
     return figure
 
 
-def bound_figure(rounds: ArrayLike, curves: Mapping[str, ArrayLike]) -> Figure:
-    """Theorem 1's bound on the optimality gap, one curve for every constant B."""
+def bound_figure(
+    rounds: ArrayLike,
+    curves: Mapping[str, ArrayLike],
+    measured: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+) -> Figure:
+    """Theorem 1's bound on the optimality gap, one curve for every constant B.
+
+    `measured` has the mean of a measured gap and the limits of the band around it.
+    """
     with canvas(5.6, 3.4) as (figure, axes):
         shades = (colours.VERMILLION, colours.BLUE, *colours.METHODS[2:])
         for (name, values), shade in zip(curves.items(), shades, strict=False):
-            axes.plot(np.asarray(rounds), np.asarray(values), color=shade, label=name)
+            label = name if measured is None else f"bound, {name}"
+            axes.plot(np.asarray(rounds), np.asarray(values), color=shade, label=label)
+        if measured is not None:
+            mean, low, high = (np.asarray(values) for values in measured)
+            axes.fill_between(
+                np.asarray(rounds), low, high, color=colours.BLACK, alpha=0.2, linewidth=0
+            )
+            axes.plot(np.asarray(rounds), mean, color=colours.BLACK, label="measured, mean and 90%")
         axes.set(xscale="log", yscale="log", xlabel="round t")
-        axes.set_ylabel(r"bound on $E[F(\theta_t)] - F^*$")
-        axes.legend(loc="best", title="constant B")
+        gap = r"$E[F(\theta_t)] - F^*$"
+        axes.set_ylabel(f"bound on {gap}" if measured is None else gap)
+        axes.legend(loc="best", title="constant B" if measured is None else None)
     return figure
 
 

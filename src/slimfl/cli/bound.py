@@ -1,0 +1,295 @@
+"""`slimfl bound`: theorem 1, alone or beside a measurement on a convex problem."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slimfl.cli.output import Json, aside, finite, floats, show, show_json
+from slimfl.cli.radio import (
+    Channel,
+    Devices,
+    Efficiency,
+    Noise,
+    Out,
+    SegmentCount,
+    Split,
+    radio_section,
+)
+
+if TYPE_CHECKING:
+    from slimfl.config import RadioSection
+
+#: What the options stand for where nothing is measured.
+DEFAULTS = {
+    "--smoothness": 1.0,
+    "--strong-convexity": 0.1,
+    "--delta": 1.0,
+    "--initial-distance-squared": 1.0,
+}
+#: Most devices, over all repetitions, whose gradients `--measure` holds side by side.
+MOST_DEVICES = 1_000_000
+
+
+def bound(
+    channel: Channel = None,
+    noise_dbm: Noise = None,
+    spectral_efficiency: Efficiency = "1.5",
+    split: Split = None,
+    segments: SegmentCount = None,
+    devices: Devices = 10,
+    weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
+    smoothness: Annotated[float | None, typer.Option(help="L; 1 if not given.", min=1e-12)] = None,
+    strong_convexity: Annotated[
+        float | None, typer.Option(help="mu; 0.1 if not given.", min=1e-12)
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Mean variance of a local gradient; 1 if not given.", min=0),
+    ] = None,
+    initial_distance_squared: Annotated[
+        float | None, typer.Option(help="Delta_1; 1 if not given.", min=0)
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1)] = 1000,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure", help="Train a ridge regression over this link beside the bounds."
+        ),
+    ] = False,
+    repetitions: Annotated[
+        int | None, typer.Option(help="Of the measurement; 100 if not given.", min=2)
+    ] = None,
+    non_iid: Annotated[
+        float | None,
+        typer.Option(help="How much the data of the measured devices differ; 0 is IID.", min=0),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the measurement.", min=0)] = 0,
+    out: Out = Path("figures"),
+    json: Json = False,
+) -> None:
+    """Theorem 1: the paper's bound on the optimality gap, and the sharper one beside it.
+
+    With --measure, L, mu and Delta_1 are those of a ridge regression with nested widths, whose
+    training under theorem 1's learning rate is drawn into the same figure.
+    """
+    from slimfl.errors import RequestError
+    from slimfl.theory import optimal_weights
+
+    section, count = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
+    loss_weights = floats(weights, "--weights") or optimal_weights(count)
+    if len(loss_weights) != count or abs(sum(loss_weights) - 1) > 1e-6 or min(loss_weights) <= 0:
+        raise RequestError(f"--weights takes {count} positive numbers that sum to 1")
+    constants = {
+        "--smoothness": smoothness,
+        "--strong-convexity": strong_convexity,
+        "--initial-distance-squared": initial_distance_squared,
+        "--delta": delta,
+    }
+    measurement = {"--repetitions": repetitions, "--non-iid": non_iid}
+    _check_options(measure, constants, measurement)
+    told = {name: DEFAULTS[name] if given is None else given for name, given in constants.items()}
+    if measure:
+        _check_size(devices, repetitions or 100)
+        curves = _measured(section, loss_weights, devices, told["--delta"], rounds, seed,
+                           repetitions or 100, non_iid or 0.0)  # fmt: skip
+    else:
+        curves = _unmeasured(section, loss_weights, devices, told, rounds)
+    curves["figure"] = _draw(curves, out)
+    document = _document(curves, rounds)
+    if json:
+        show_json(document)
+    else:
+        _show(document, devices)
+
+
+def _check_options(
+    measure: bool, constants: dict[str, float | None], measurement: dict[str, float | None]
+) -> None:
+    from slimfl.errors import RequestError
+
+    if not measure:
+        for name, given in measurement.items():
+            if given is not None:
+                raise RequestError(f"{name} belongs to a measurement; add --measure or omit it")
+        smoothness = constants["--smoothness"] or DEFAULTS["--smoothness"]
+        if (constants["--strong-convexity"] or DEFAULTS["--strong-convexity"]) > smoothness:
+            raise RequestError("--strong-convexity must not exceed --smoothness")
+        return
+    for name, given in constants.items():
+        if given is not None and name != "--delta":
+            raise RequestError(
+                f"with --measure, L, mu and Delta_1 are those of the measured problem; omit {name}"
+            )
+
+
+def _check_size(devices: int, repetitions: int) -> None:
+    from slimfl.errors import RequestError
+
+    if devices * repetitions > MOST_DEVICES:
+        raise RequestError(
+            f"{repetitions} repetitions of {devices} devices need too much memory; "
+            "take fewer --repetitions or fewer --devices"
+        )
+
+
+def _rounds(last: int) -> list[int]:
+    """Enough for a smooth curve, and the rounds that the table shows."""
+    import numpy as np
+
+    return sorted({*np.geomspace(1, last, 200).round().astype(int).tolist(), *_shown(last)})
+
+
+def _shown(last: int) -> list[int]:
+    return sorted({1, *(10**k for k in range(1, 7) if 10**k < last), last})
+
+
+def _unmeasured(
+    section: "RadioSection",
+    weights: tuple[float, ...],
+    devices: int,
+    told: dict[str, float],
+    rounds: int,
+) -> dict[str, Any]:
+    """Both bounds from the options."""
+    from slimfl.radio import channel, signal
+    from slimfl.theory import bound as theorem1
+    from slimfl.theory import paper_constant, sharp_constant
+
+    count = len(weights)
+    coding = signal(section, tuple((i,) for i in range(count)), count).coding
+    probabilities = channel(section).decoding_probabilities(coding)
+    constants = {
+        "paper": paper_constant(told["--delta"], probabilities, weights),
+        "sharp": sharp_constant(told["--delta"], probabilities, weights, devices),
+    }
+    problem = {
+        "smoothness": told["--smoothness"],
+        "strong_convexity": told["--strong-convexity"],
+        "initial_distance_squared": told["--initial-distance-squared"],
+    }
+    t = _rounds(rounds)
+    return {
+        "probabilities": probabilities,
+        **problem,
+        "delta": told["--delta"],
+        "B": constants,
+        "round": t,
+        **{f"bound_{name}": theorem1(t, constant=b, **problem) for name, b in constants.items()},
+    }
+
+
+def _measured(
+    section: "RadioSection",
+    weights: tuple[float, ...],
+    devices: int,
+    delta: float,
+    rounds: int,
+    seed: int,
+    repetitions: int,
+    non_iid: float,
+) -> dict[str, Any]:
+    """Both bounds from the constants of the convex problem, and its training."""
+    from slimfl.experiments.convex import ridge_problem
+    from slimfl.experiments.convex_study import against_bounds
+    from slimfl.experiments.convex_variance import exact_variance
+    from slimfl.radio import channel, signal
+
+    count = len(weights)
+    problem = ridge_problem(weights, devices, non_iid, delta, seed, dimension=max(16, count))
+    coding = signal(section, tuple((i,) for i in range(count)), count).coding
+    curves = against_bounds(problem, (channel(section), coding), _rounds(rounds), repetitions, seed)
+    variance = exact_variance(problem, problem.optimum, curves["probabilities"])
+    curves["measurement"] = {
+        "repetitions": repetitions,
+        "non_iid": non_iid,
+        "seed": seed,
+        "largest_share_of_paper": finite(float(curves["share_of_paper"])),
+        "largest_share_of_sharp": finite(float(curves["share_of_sharp"])),
+        "variance_at_optimum": {
+            "noise": float(variance.noise.sum()),
+            "selection": float(variance.selection.sum()),
+        },
+    }
+    return curves
+
+
+def _draw(curves: dict[str, Any], out: Path) -> str:
+    from slimfl.report.figures import bound_figure, save
+
+    drawn = {name: curves[f"bound_{name}"] for name in ("paper", "sharp")}
+    measured = None
+    if "measurement" in curves:
+        measured = (curves["measured"], curves["low"], curves["high"])
+    return str(save(bound_figure(curves["round"], drawn, measured), out / "bound.png"))
+
+
+def _document(curves: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """What is printed: the rounds of the table only."""
+    from slimfl.theory import learning_rate
+
+    columns = ("bound_paper", "bound_sharp", "measured", "standard_error", "low", "high")
+    rows = []
+    for t in _shown(rounds):
+        at = curves["round"].index(t)
+        rate = learning_rate(t, curves["smoothness"], curves["strong_convexity"])
+        values = {key: finite(float(curves[key][at])) for key in columns if key in curves}
+        rows.append({"round": t, "learning_rate": float(rate), **values})
+    measured = {"measurement": curves["measurement"]} if "measurement" in curves else {}
+    problem = ("smoothness", "strong_convexity", "delta", "initial_distance_squared")
+    return {
+        "decoding_probabilities": curves["probabilities"].tolist(),
+        **{key: float(curves[key]) for key in problem},
+        "B": {name: finite(value) for name, value in curves["B"].items()},
+        "bound": rows,
+        **measured,
+        "figure": curves["figure"],
+    }
+
+
+def _show(document: dict[str, Any], devices: int) -> None:
+    from rich.table import Table
+
+    columns = {"bound_paper": "paper's bound", "bound_sharp": "sharper bound"}
+    title = "Theorem 1: E[F] - F* after t rounds is at most"
+    if "measurement" in document:
+        columns |= {"measured": "measured mean", "low": "5%", "high": "95%"}
+        title = "Theorem 1 beside a measurement of F - F* after t rounds"
+    table = Table(title=title)
+    for heading in ("t", "learning rate", *columns.values()):
+        table.add_column(heading, justify="right")
+    for row in document["bound"]:
+        cells = ("infinite" if row[key] is None else f"{row[key]:.4g}" for key in columns)
+        table.add_row(str(row["round"]), f"{row['learning_rate']:.4g}", *cells)
+    told = {name: "infinite" if b is None else f"{b:.4g}" for name, b in document["B"].items()}
+    reach = ", ".join(f"{p:.4f}" for p in document["decoding_probabilities"])
+    lines = [
+        f"B = {told['paper']} (paper, lemma 1), {told['sharp']} (sharper, K = {devices}); "
+        f"p = {reach}"
+    ]
+    if "measurement" in document:
+        lines += _measurement_in_words(document)
+    show(table, *lines)
+    aside().print(f"figure: {document['figure']}", highlight=False, soft_wrap=True)
+
+
+def _measurement_in_words(document: dict[str, Any]) -> list[str]:
+    told = document["measurement"]
+    variance = told["variance_at_optimum"]
+    verdicts = []
+    for name, share in (
+        ("paper's bound", told["largest_share_of_paper"]),
+        ("sharper bound", told["largest_share_of_sharp"]),
+    ):
+        if share is not None:
+            verb = "stays below" if share <= 1 else "exceeds"
+            verdicts.append(f"{verb} the {name} (at most {share:.2g} of it)")
+    return [
+        f"Measured on a ridge regression with L = {document['smoothness']:.4g}, mu = "
+        f"{document['strong_convexity']:.4g}, Delta_1 = "
+        f"{document['initial_distance_squared']:.4g}, {told['repetitions']} repetitions: the gap "
+        + (" and ".join(verdicts) or "has no bound, as a segment never arrives")
+        + ".",
+        f"Variance of the global gradient at the optimum: {variance['noise']:.4g} from sampling, "
+        f"{variance['selection']:.4g} from which devices were decoded.",
+    ]
