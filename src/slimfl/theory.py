@@ -51,6 +51,21 @@ def sharp_constant(
     return paper_constant(delta, probabilities, weights) / (segments * devices)
 
 
+def tight_constant(
+    delta: float, probabilities: ArrayLike, weights: ArrayLike, devices: int
+) -> float:
+    """The largest variance of f_t that K p_i deliveries of one noise for all widths can have.
+
+    Segment j gets the noise of every width from j on, times W_j = w_j + ... + w_S. The squared
+    norms of a noise over the segments add up to its own, so the worst case has it all in the
+    segment where W_j^2 / p_j is largest: (delta / K) max_j W_j^2 / p_j.
+    """
+    reaching = np.asarray(weights, dtype=np.float64)[::-1].cumsum()[::-1]
+    with np.errstate(divide="ignore"):
+        worst = (reaching**2 / np.asarray(probabilities, dtype=np.float64)).max()
+    return float(delta * worst / devices)
+
+
 def learning_rate(t: ArrayLike, smoothness: float, strong_convexity: float) -> Floats:
     """Theorem 1's learning rate at iteration t = 1, 2, ..."""
     t = np.asarray(t, dtype=np.float64)

@@ -34,7 +34,13 @@ from slimfl.radio import (
     optimal_split_numeric,
     signal,
 )
-from slimfl.theory import bound, optimal_weights, paper_constant, sharp_constant
+from slimfl.theory import (
+    bound,
+    optimal_weights,
+    paper_constant,
+    sharp_constant,
+    tight_constant,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Scale:
 
 
 SCALES = {
-    "smoke": Scale(repetitions=20, rounds=100, draws=1000),
+    "smoke": Scale(repetitions=10, rounds=40, draws=500),
     "small": Scale(repetitions=100, rounds=1000, draws=20_000),
     "paper": Scale(repetitions=400, rounds=2000, draws=100_000),
 }
@@ -75,6 +81,7 @@ def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
             "devices": DEVICES,
             "noise_dbm": STUDY_CHANNELS,
             "bounds": bounds(size, seed),
+            "lemma_1": lemma_1(size, seed),
             "split": split(size, seed),
             "weights": weights(size, seed),
             "selection": selection(size, seed),
@@ -172,6 +179,29 @@ def bounds(scale: Scale, seed: int) -> list[dict[str, Any]]:
                     seed,
                 )
                 rows.append({"segments": segments, "channel": name, "non_iid": non_iid, **told})
+    return rows
+
+
+def lemma_1(scale: Scale, seed: int) -> list[dict[str, Any]]:
+    """The variance from sampling noise, IID data, beside the constants that bound it."""
+    rows = []
+    for segments in (2, 4):
+        problem = ridge_problem(optimal_weights(segments), DEVICES, seed=seed)
+        for name, noise_dbm in STUDY_CHANNELS.items():
+            radio, coding = link(noise_dbm, segments)
+            reach = radio.decoding_probabilities(coding)
+            told = sampled_variance(problem, problem.optimum, radio, coding, scale.draws, seed)
+            rows.append(
+                {
+                    "segments": segments,
+                    "channel": name,
+                    "measured": told.noise.sum(),
+                    "exact": exact_variance(problem, problem.optimum, reach).noise.sum(),
+                    "tight": tight_constant(1.0, reach, problem.weights, DEVICES),
+                    "sharp": sharp_constant(1.0, reach, problem.weights, DEVICES),
+                    "paper": paper_constant(1.0, reach, problem.weights),
+                }
+            )
     return rows
 
 

@@ -49,10 +49,12 @@ class Deliveries:
 
 def deliveries(probabilities: ArrayLike, devices: int) -> Deliveries:
     """The moments for every segment, from its decoding probability."""
-    from scipy.stats import binom
+    from scipy.special import gammaln, xlog1py, xlogy  # scipy.stats would take seconds to import
 
+    p = np.asarray(probabilities, np.float64)[:, None]
     m = np.arange(1, devices + 1)
-    mass = np.asarray(binom.pmf(m, devices, np.asarray(probabilities, np.float64)[:, None]))
+    ways = gammaln(devices + 1) - gammaln(m + 1) - gammaln(devices - m + 1)
+    mass = np.exp(ways + xlogy(m, p) + xlog1py(devices - m, -p))
     others = max(devices - 1, 1)  # a single device is never left out of a delivery
     return Deliveries(
         any=np.asarray(mass.sum(1)),
