@@ -13,6 +13,7 @@ sys.path[:0] = [str(here), str(here / "_ext")]
 import calibration  # noqa: E402
 import commands  # noqa: E402
 import configuration  # noqa: E402
+import convergence  # noqa: E402
 import errata  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
@@ -67,6 +68,7 @@ calibration.write(generated / "calibration.md")
 rooms.write(here / "reference" / "rooms")
 pictures.draw(generated)
 measured.write(generated)
+convergence.write(generated)
 reproduction.write(generated)
 errata.write(generated)
 try:

@@ -28,6 +28,13 @@ def test_the_sharper_constant_is_smaller_by_segments_times_devices(probabilities
     assert sharp == pytest.approx(by_definition)
 
 
+def test_the_tight_constant_has_all_noise_in_the_worst_segment():
+    weights, p = (0.2, 0.3, 0.5), (0.9, 0.5, 0.1)
+    by_hand = max(1.0**2 / 0.9, 0.8**2 / 0.5, 0.5**2 / 0.1)
+    assert theory.tight_constant(3.0, p, weights, 4) == pytest.approx(3 / 4 * by_hand)
+    assert theory.tight_constant(1.0, (0.5, 0.0), (0.5, 0.5), 4) == np.inf
+
+
 def test_the_learning_rate_never_exceeds_one_over_l():
     rates = theory.learning_rate(np.arange(1, 1000), smoothness=3.0, strong_convexity=0.5)
     assert rates[0] == pytest.approx(1 / 3)

@@ -135,6 +135,41 @@ def test_bound_falls_with_the_rounds_and_the_sharper_one_is_lower(tmp_path):
     assert all(row["bound_sharp"] < row["bound_paper"] for row in rows)
 
 
+def test_bound_measures_beside_the_bounds(tmp_path):
+    options = ("--measure", "--rounds", 50, "--repetitions", 20, "--non-iid", 1, "--segments", 3)
+    document = json.loads(slimfl("bound", *options, "--json", cwd=tmp_path).stdout)
+    assert document["smoothness"] > document["strong_convexity"] > 0
+    for row in document["bound"]:
+        assert row["low"] <= row["measured"] <= row["high"]
+        assert row["measured"] < row["bound_sharp"] < row["bound_paper"]
+    assert document["measurement"]["variance_at_optimum"]["selection"] > 0
+    assert (tmp_path / document["figure"]).read_bytes()[:4] == b"\x89PNG"
+    told = slimfl("bound", *options, cwd=tmp_path)
+    assert "stays below the paper's bound" in " ".join(told.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--measure", "--smoothness", "2"], "omit --smoothness"),
+        (["--measure", "--strong-convexity", "0.1"], "omit --strong-convexity"),
+        (["--measure", "--initial-distance-squared", "2"], "omit --initial-distance-squared"),
+        (["--measure", "--devices", "1000000"], "fewer --repetitions or fewer --devices"),
+        (["--repetitions", "5"], "add --measure"),
+        (["--non-iid", "0"], "add --measure"),
+        (["--strong-convexity", "2"], "must not exceed --smoothness"),
+        (["--weights", "0.5,0.6"], "sum to 1"),
+    ],
+)
+def test_bound_refuses_what_contradicts_itself(options, sentence, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["slimfl", "bound", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
 def test_data_show_draws_a_partition(tmp_path):
     done = slimfl("data", "show", "--dataset", "synthetic", "--alpha", 0.1, "--json", cwd=tmp_path)
     document = json.loads(done.stdout)
