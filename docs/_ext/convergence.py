@@ -184,7 +184,8 @@ def noiseless_table(rows: Rows) -> str:
 def aggregation_table(rows: Rows) -> str:
     """Readings of the server's average."""
     return table(
-        ["channel", "average", "first gap", "last gap", "largest share of the sharper bound"],
+        ["channel", "average", "first gap", "last gap", "largest share of the sharper bound",
+         "of the paper's"],
         (
             [
                 row["channel"],
@@ -192,10 +193,11 @@ def aggregation_table(rows: Rows) -> str:
                 f"{row['first_gap']:.2g}",
                 f"{row['last_gap']:.2g}",
                 emphasised(row["share_of_sharp"]),
+                emphasised(row["share_of_paper"]),
             ]
             for row in rows
         ),
-    )
+    )  # fmt: skip
 
 
 def optimum_table(rows: Rows) -> str:

@@ -2,7 +2,7 @@
 
 Width i uses the first d_i coordinates, mask Xi_i. Device k holds features A_k and targets b_k, so
 
-    F^k(theta) = |A_k theta - b_k|^2 / (2 n) + ridge / 2 |theta|^2,
+    F^k(theta) = norm(A_k theta - b_k)^2 / (2 n) + ridge / 2 norm(theta)^2,
     g^k        = sum_i w_i (grad F^k(theta . Xi_i) + noise) . Xi_i,
     F(theta)   = mean_k sum_i w_i F^k(theta . Xi_i).
 
@@ -124,7 +124,7 @@ class ConvexProblem:
 
     @property
     def initial_distance_squared(self) -> float:
-        """Delta_1 = |theta_1 - theta*|^2."""
+        """Delta_1, the squared distance of theta_1 from theta*."""
         away = self.start - self.optimum
         return float(away @ away)
 

@@ -341,7 +341,7 @@ def counts() -> list[dict[str, Any]]:
                     "channel": name,
                     "probabilities": probabilities,
                     "expected": DEVICES * probabilities,
-                    "nobody": 1 - moments.any,
+                    "nobody": moments.nobody,
                     "noise_to_assumed": moments.inverse * DEVICES * probabilities,
                 }
             )
@@ -387,7 +387,7 @@ def noiseless(scale: Scale, seed: int) -> list[dict[str, Any]]:
             {
                 "noise_dbm": noise_dbm,
                 "expected_last": DEVICES * last[0],
-                "somebody_last": deliveries(last, DEVICES).any[0],
+                "somebody_last": 1 - deliveries(last, DEVICES).nobody[0],
                 "last_gap": told["measured"][-1],
                 "bound": told["bound_paper"][-1],
                 "last_share_of_paper": told["last_share_of_paper"],
@@ -449,13 +449,13 @@ def lowest(places: Floats, values: Sequence[float] | Floats) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """Python's own types, numbers in six digits."""
+    """Python's own types, numbers in six digits and without the dust of rounding."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_plain(inner) for inner in value]
     if isinstance(value, (float, np.floating)):
-        return float(f"{value:.6g}")
+        return float(f"{value:.6g}") if abs(float(value)) > 1e-15 else 0.0
     return int(value) if isinstance(value, np.integer) else value
 
 

@@ -7,14 +7,14 @@ Around the gradient of F, the mean square error of f_t is a sum over segments of
 * missing: nobody delivered, so the step is zero where it should be the gradient.
 
 With m devices out of K delivering, m binomial, n the mean over devices of their noise, s^2 that of
-|mean g^k - grad F|^2, all in one segment, the server's average has
+the squared distance between mean g^k and grad F, all in one segment, the server's average has
 
     noise     = n   E[1/m; m > 0]
     selection = s^2 E[(K - m) / (m (K - 1)); m > 0]      (drawing m of K without replacement)
-    missing   = |grad F|^2 Pr(m = 0).
+    missing   = norm(grad F)^2 Pr(m = 0).
 
 f_t of section V, which divides by K p instead of m, has n / (K p), then (1 - p) / (K p) times the
-mean of |mean g^k|^2, and nothing missing.
+mean squared norm of mean g^k, and nothing missing.
 """
 
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ CHUNK = 500
 class Deliveries:
     """How many of K devices deliver a segment: moments of a binomial number m, one a segment."""
 
-    any: Floats
-    """Pr(m > 0)."""
+    nobody: Floats
+    """Pr(m = 0)."""
     inverse: Floats
     """E[1/m; m > 0]; the proof of lemma 1 takes 1 / (K p)."""
     left_out: Floats
@@ -57,7 +57,7 @@ def deliveries(probabilities: ArrayLike, devices: int) -> Deliveries:
     mass = np.exp(ways + xlogy(m, p) + xlog1py(devices - m, -p))
     others = max(devices - 1, 1)  # a single device is never left out of a delivery
     return Deliveries(
-        any=np.asarray(mass.sum(1)),
+        nobody=np.asarray((1 - p[:, 0]) ** devices),
         inverse=np.asarray((mass / m).sum(1)),
         left_out=np.asarray((mass * (devices - m) / (m * others)).sum(1)),
     )
@@ -73,7 +73,7 @@ class Variance:
 
     @property
     def total(self) -> float:
-        """E|f_t - grad F|^2."""
+        """The mean squared distance of f_t from grad F."""
         return float((self.noise + self.selection + self.missing).sum())
 
 
@@ -93,7 +93,7 @@ def exact_variance(
         return Variance(
             noise * moments.inverse,
             spread * moments.left_out,
-            _by_segment(problem, gradient**2) * (1 - moments.any),
+            _by_segment(problem, gradient**2) * moments.nobody,
         )
     if aggregation == "literal":
         raise ValueError("equation (6) as printed changes the model itself, not only its gradient")
