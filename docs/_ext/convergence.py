@@ -122,7 +122,7 @@ def weights_words(found: dict[str, Any]) -> str:
     for key, name in names.items():
         best = found["best"][key]
         rows.append([name, f"{best:.2f}" + (" (end of the range)" if best in ends else "")])
-    return table(["measured", "lowest at $w_1$"], rows)
+    return table(["what", "lowest at $w_1$"], rows)
 
 
 def selection_table(rows: Rows) -> str:
@@ -138,8 +138,8 @@ def selection_table(rows: Rows) -> str:
                 "0" if row["non_iid"] == 0 else f"{row['selection']:.3g}",
                 f"{row['selection_exact']:.3g}",
                 f"{row['selection_to_noise']:.3g}",
-                f"{row['total_to_sharp']:.2f}",
-                f"{row['total_to_paper']:.3f}",
+                emphasised(row["total_to_sharp"]),
+                emphasised(row["total_to_paper"]),
             ]
             for row in rows
         ),
@@ -234,12 +234,17 @@ def curvature_table(rows: Rows) -> str:
 
 def percent(share: float) -> str:
     """A share in per cent, two digits."""
-    return f"{100 * share:.2g}%"
+    return f"{digits(100 * share)}%"
+
+
+def digits(value: float) -> str:
+    """Two digits, or a whole number."""
+    return f"{value:.2g}" if value < 99 else f"{value:,.0f}"
 
 
 def emphasised(share: float) -> str:
     """A share of a bound; bold where the bound is broken."""
-    return f"**{share:.2g}**" if share > 1 else f"{share:.2g}"
+    return f"**{digits(share)}**" if share > 1 else digits(share)
 
 
 def bounds_picture(document: dict[str, Any], target: Path) -> None:
@@ -267,7 +272,7 @@ def bounds_picture(document: dict[str, Any], target: Path) -> None:
 def sweeps_picture(document: dict[str, Any], target: Path) -> None:
     """What the split and the weights do, each curve relative to its lowest value."""
     split, weights = document["split"], document["weights"]
-    with grid(1, 2, 8.4, 3.6) as (figure, (left, right)):
+    with grid(1, 2, 8.4, 4.4) as (figure, (left, right)):
         sweep(left, split["lambda"], {
             "D = 1/p1 + 1/p2": split["D"],
             "variance, level noise": split["level"]["variance"],
@@ -296,4 +301,4 @@ def sweep(ax: Any, places: list[float], curves: dict[str, list[float]]) -> None:
     for (name, values), shade in zip(curves.items(), shades, strict=True):
         lowest = min(values)
         ax.plot(places, [value / lowest for value in values], color=shade, label=name)
-    ax.legend(fontsize=7, loc="upper center")
+    ax.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(0, -0.15))
