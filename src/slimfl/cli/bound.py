@@ -283,7 +283,7 @@ def _measurement_in_words(document: dict[str, Any]) -> list[str]:
     ):
         if share is not None:
             verb = "stays below" if share <= 1 else "exceeds"
-            verdicts.append(f"{verb} the {name} (at most {share:.2g} of it)")
+            verdicts.append(f"{verb} the {name} (up to {share:.2g} times it)")
     return [
         f"Measured on a ridge regression with L = {document['smoothness']:.4g}, mu = "
         f"{document['strong_convexity']:.4g}, Delta_1 = "
