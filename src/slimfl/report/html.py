@@ -1,25 +1,19 @@
-"""The report: one HTML file that needs nothing else, neither a server nor a network.
-
-Plotly is embedded; a content security policy forbids the page to load anything from anywhere.
-"""
+"""The report: one HTML file of some runs, with Plotly embedded."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
 from slimfl.report import curves, sections
 from slimfl.report.curves import DEVICES, POINTS
+from slimfl.report.frame import asset, frame, section
 from slimfl.report.groups import Group, by_scene, group
 from slimfl.report.records import RunRecord
 from slimfl.report.summary import Summary, summarise
 from slimfl.report.whole_file import whole_file
-
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
 def write_report(records: Iterable[RunRecord], path: Path) -> Path:
@@ -49,39 +43,22 @@ def page(records: Sequence[RunRecord]) -> str:
         ("partition", "Who holds what", sections.partition_section(groups, canvas)),
         ("experiment", "The experiment", sections.experiment_section(groups)),
     ]
-    contents = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
-    body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>'
-        f"{html}</section>"
-        for key, title, html in parts
+    main = (
+        "<noscript><p class='note'>The plots need JavaScript; the words and tables do not.</p>"
+        f"</noscript>{_thinned() if canvas.thinned else ''}"
+        + "".join(section(key, title, html) for key, title, html in parts)
     )
-    title = _title(groups)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>{_asset("page.css")}</style>
-</head>
-<body>
-<header><p class="kind">slimfl report</p><h1>{escape(title)}</h1>
-<p class="subtitle">{escape(_subtitle(records, groups))}</p></header>
-<nav aria-label="Contents"><ol>{contents}</ol></nav>
-<main>
-<noscript><p class="note">The plots need JavaScript; the words and tables do not.</p></noscript>
-{_thinned() if canvas.thinned else ""}
-{body}
-</main>
-<script type="application/json" id="slimfl-data">{_json(_data(groups, summary, canvas))}</script>
-<script type="application/json" id="slimfl-plots">{_json(canvas.plots)}</script>
-<script>{get_plotlyjs()}</script>
-<script>{_asset("page.js")}</script>
-</body>
-</html>
-"""
+    data = _json(_data(groups, summary, canvas))
+    return frame(
+        kind="slimfl report",
+        title=_title(groups),
+        subtitle=_subtitle(records, groups),
+        contents=[(key, title) for key, title, _ in parts],
+        main=main,
+        scripts=f'<script type="application/json" id="slimfl-data">{data}</script>'
+        f'<script type="application/json" id="slimfl-plots">{_json(canvas.plots)}</script>'
+        f"<script>{get_plotlyjs()}</script><script>{asset('slimfl.report', 'page.js')}</script>",
+    )
 
 
 def _title(groups: Sequence[Group]) -> str:
@@ -134,7 +111,3 @@ def _json(value: Any) -> str:
     """JSON that no text inside can end the script element around it."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _asset(name: str) -> str:
-    return resources.files("slimfl.report").joinpath(name).read_text(encoding="utf-8")
