@@ -1,0 +1,82 @@
+"""A comparison's two numbers as a person reads them, from `results.json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+#: Both are shown to a tenth, as the tables do.
+_ACCURACIES = ("%", "points")
+#: What takes runs to know, so that even a single seed is worth telling.
+TRAINED = (*_ACCURACIES, "W", "GFLOPS")
+
+
+def papers(comparison: Mapping[str, Any]) -> str | None:
+    """The paper's number; None where it states an order without one.
+
+    >>> papers({"paper": 54, "paper_deviation": 2.2, "digits": 0, "unit": "%"})
+    '54 ± 2.2 %'
+    >>> papers({"paper": 172688, "paper_deviation": 0.0, "digits": 0, "unit": ""})
+    '172,688'
+    """
+    value, deviation, digits = (comparison[k] for k in ("paper", "paper_deviation", "digits"))
+    if value is None:
+        return None
+    # a number that has more decimals than it is said to have is shown with them
+    text = f"{value:,.{digits}f}" if digits or value == round(value) else f"{value:,g}"
+    spread = f" ± {deviation:.{digits or 1}f}" if deviation else ""
+    return _with_unit(text + spread, comparison["unit"])
+
+
+def ours(comparison: Mapping[str, Any]) -> str:
+    """Our number; `not run` before there is one, `never` where it was not reached.
+
+    >>> same = {"digits": 0, "unit": "%", "paper": 54, "reached": True, "seeds": 3}
+    >>> ours({**same, "ours": 51.26, "ours_deviation": 0.84})
+    '51.3 ± 0.8 %'
+    >>> ours({**same, "ours": None, "ours_deviation": 0.0})
+    'not run'
+    >>> ours({**same, "ours": None, "ours_deviation": 0.0, "reached": False})
+    'never'
+    """
+    if comparison["ours"] is None:
+        return "not run" if comparison["reached"] else "never"
+    value, deviation = comparison["ours"], comparison["ours_deviation"]
+    digits = _digits(comparison)
+    spread = f" ± {deviation:,.{digits}f}" if deviation or comparison["seeds"] > 1 else ""
+    return _with_unit(f"{_number(value, digits)}{spread}", comparison["unit"])
+
+
+def seeds(comparison: Mapping[str, Any]) -> str:
+    """How many seeds our number is the mean of; nothing for what is computed without runs."""
+    count = comparison["seeds"]
+    if comparison["ours"] is None:
+        return ""
+    if count > 1:
+        return f"{count} seeds"
+    # zero points, or one time as much: what a claim is held against, the same on both sides
+    reference = comparison["ours"] == comparison["paper"] and not comparison["ours_deviation"]
+    return "1 seed" if comparison["unit"] in TRAINED and not reference else ""
+
+
+def _digits(comparison: Mapping[str, Any]) -> int:
+    """The paper's decimals, and as many more as the deviation has to say."""
+    digits: int = comparison["digits"]
+    value, deviation = comparison["ours"], comparison["ours_deviation"]
+    if comparison["unit"] in _ACCURACIES:
+        return max(1, digits)
+    if deviation > 1e-9:
+        return max(digits, min(3, 1 - math.floor(math.log10(deviation))))
+    if digits == 0 and value != round(value):
+        return max(0, min(3, 2 - math.floor(math.log10(abs(value)))))
+    return digits
+
+
+def _number(value: float, digits: int) -> str:
+    # a difference that is nothing but rounding is no -0.0
+    return f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit else text
