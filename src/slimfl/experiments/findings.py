@@ -101,7 +101,11 @@ class Case:
     def __str__(self) -> str:
         if self.outcome in (Outcome.NOT_RUN, Outcome.NEVER, Outcome.UNLEARNED):
             return self.where
-        own, other = printed.ours(self.own), printed.ours(self.other)
+        # a cost is known where every seed converged, so `never` would say too much here
+        own, other = (
+            printed.ours(each) if each["reached"] else "not under every seed"
+            for each in (self.own, self.other)
+        )
         if self.other["reached"]:
             own = own.removesuffix(f" {self.own['unit']}")
         return f"{self.where}: {own} against {other}{self._distance()}"
@@ -139,7 +143,8 @@ class Contest:
             Outcome.BEHIND: self.behind,
             Outcome.TIE: self.tie,
             Outcome.NOT_RUN: f"{self.subject}: not run",
-            Outcome.NEVER: f"{self.subject}: neither converged within the rounds run",
+            Outcome.NEVER: f"{self.subject}: neither converged under every seed within the rounds "
+            "run",
             Outcome.ONE_SEED: f"{self.subject}: run under one seed, which tells nothing of the "
             "spread",
             Outcome.UNLEARNED: f"{self.subject}: neither network had learned (below "
