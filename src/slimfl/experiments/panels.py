@@ -62,6 +62,8 @@ def curves_figure(panels: Sequence[Panel], columns: int) -> Figure:
                 handles[line.label] = drawn
             axes.set(xlabel="round", ylabel="accuracy, %", title=panel.title)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if not any(line.records for line in panel.lines):
+                axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center")
         for axes in all_axes[len(panels) :]:
             axes.set_visible(False)
         if handles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from slimfl.experiments import paper
@@ -98,7 +99,7 @@ def _gain(first: Final | None, second: Final | None, width: str, printed: float)
         f"The optimal split gains so many points at {width}",
         "section VI-B, figure 5(a)",
         (
-            accuracy("gain", gain, printed),
+            replace(accuracy("gain", gain, printed), digits=1, unit="points"),
             Comparison("none", 0.0, paper=0.0, unit="points"),
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slimfl.experiments import grid as base
@@ -118,16 +119,17 @@ Finals = dict[tuple[str, float, str, str], Final | None]
 def _loss(finals: Finals, alpha: float) -> Claim:
     """Points lost from the good to the poor channel, at full width."""
 
-    def lost(method: str) -> Comparison:
+    def loss_of(method: str) -> Comparison:
         good, poor = (finals[noise, alpha, method, "1.0x"] for noise in ("good", "poor"))
         name = f"lost by {base.NAMES[method, '1.0x']}"
-        return accuracy(name, good - poor if good and poor else None)
+        lost = accuracy(name, good - poor if good and poor else None)
+        return replace(lost, unit="points")
 
     return Claim(
         f"From the good to the poor channel Vanilla FL-1.0x loses more than SlimFL-1.0x, "
         f"alpha = {alpha:g}",
         "section VI-C, figure 7",
-        (lost("vanilla-1.0x"), lost("slimfl")),
+        (loss_of("vanilla-1.0x"), loss_of("slimfl")),
         order=((0, 1),),
     )
 
