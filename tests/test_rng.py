@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from slimfl.rng import generator
+from slimfl.rng import generator, generators
 
 SEEDS, PURPOSES = (0, 1, 2**40), ("batches", "fading", "partition")
 ROUNDS, DEVICES = (0, 1, 2, 1000), (0, 1, 2, 99)
@@ -46,6 +46,15 @@ def test_each_call_starts_afresh():
     one, other = generator(5, "batches", 1, 1), generator(5, "batches", 1, 1)
     one.random(1000)
     assert other.random() == generator(5, "batches", 1, 1).random()
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**64 + 5, 2**128 - 1, 2**200 + 3])
+@pytest.mark.parametrize("round", [0, 1, 2**32 - 1, 2**32])
+def test_generators_of_many_devices_are_those_of_each_of_them(seed, round):
+    """Seeds and rounds of one machine word or more are spread over different numbers of words."""
+    devices = [5, 0, 1, 99, 2**20, 2**32 - 1]
+    drawn = [g.random(3).tolist() for g in generators(seed, "batches", round, devices)]
+    assert drawn == [generator(seed, "batches", round, d).random(3).tolist() for d in devices]
 
 
 @pytest.mark.parametrize("axis", ["seed", "round", "device"])

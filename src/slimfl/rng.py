@@ -5,8 +5,11 @@ fading, and two methods under one seed see the same channel trace.
 """
 
 import zlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 
 def generator(seed: int, purpose: str, round: int = 0, device: int = 0) -> np.random.Generator:
@@ -18,5 +21,64 @@ def generator(seed: int, purpose: str, round: int = 0, device: int = 0) -> np.ra
     >>> a == b, a == c
     (True, False)
     """
-    key = (zlib.crc32(purpose.encode()), round, device)
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=key)))
+    return np.random.Generator(np.random.PCG64DXSM(_sequence(seed, purpose, round, device)))
+
+
+def generators(
+    seed: int, purpose: str, round: int, devices: Sequence[int]
+) -> Iterator[np.random.Generator]:
+    """The generator of every device, an order of magnitude faster than one after the other.
+
+    >>> [g.random() for g in generators(7, "batches", 3, [1])]
+    [0.5523747122105015]
+    """
+    for words in _state_words(_sequence(seed, purpose, round), np.asarray(devices, np.uint32)):
+        yield np.random.Generator(np.random.PCG64DXSM(_Words(words)))  # type: ignore[arg-type]
+
+
+def _sequence(seed: int, purpose: str, *key: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()), *key))
+
+
+class _Words(ISeedSequence):
+    """A seed sequence whose state is known already."""
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self.words = words
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> NDArray[np.uint64]:
+        """The known state, which is as long as the bit generator asks for."""
+        return self.words
+
+
+def _state_words(
+    parent: np.random.SeedSequence, children: NDArray[np.uint32]
+) -> NDArray[np.uint64]:
+    """[child, word]: what `SeedSequence` gives for the parent's key and one more number.
+
+    NumPy promises never to change the algorithm, O'Neill's `seed_seq_fe`. The child's number is
+    mixed in last, so that all before it is done once.
+    """
+    assert isinstance(parent.entropy, int)
+    seed_words = max(4, -(-parent.entropy.bit_length() // 32))
+    key_words = sum(max(1, -(-number.bit_length() // 32)) for number in parent.spawn_key)
+    # one multiplication for each of the 16 steps that fill the pool, and for each further word
+    multiplications = 16 + 4 * (seed_words - 4 + key_words)
+    constant = 0x43B0D7E5 * pow(0x931E8875, multiplications, 1 << 32) % (1 << 32)
+    state = np.empty((len(children), 8), np.uint32)
+    for i in range(4):
+        mixed, constant = _hashed(children, constant, 0x931E8875)
+        mixed = np.uint32(0xCA01F9DD) * parent.pool[[i]] - np.uint32(0x4973F715) * mixed
+        state[:, i] = state[:, i + 4] = mixed ^ mixed >> np.uint32(16)
+    constant = 0x8B51F9DD
+    for i in range(8):
+        state[:, i], constant = _hashed(state[:, i], constant, 0x58F38DED)
+    return state.astype("<u4").view("<u8").astype(np.uint64)
+
+
+def _hashed(
+    values: NDArray[np.uint32], constant: int, factor: int
+) -> tuple[NDArray[np.uint32], int]:
+    following = constant * factor % (1 << 32)
+    mixed = (values ^ np.uint32(constant)) * np.uint32(following)
+    return mixed ^ mixed >> np.uint32(16), following

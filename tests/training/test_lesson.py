@@ -26,6 +26,14 @@ def make(held=HELD, widths=(0, 1), width_count=2, round=1, device=0, seed=0, rou
     )
 
 
+def test_devices_share_what_nobody_may_write_to():
+    one, other = make(device=1), make(np.arange(len(HELD)), device=2)
+    for name in ("batch_offsets", "visits"):
+        assert getattr(one, name) is getattr(other, name)
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(one, name)[0] = 1
+
+
 def batches(made):
     return [
         made.samples[begin:end].tolist()

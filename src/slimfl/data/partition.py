@@ -8,6 +8,7 @@ deals at random, `shards` deals label-sorted shards (McMahan et al. 2017).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Partition:
         """How many devices there are."""
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> Indices:
         """How many samples every device holds."""
         return np.diff(self.offsets)

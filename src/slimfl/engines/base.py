@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from slimfl.config import Experiment
 from slimfl.data import Dataset, Partition
 from slimfl.nn import Vector
+from slimfl.rng import generators
 from slimfl.training import Curriculum, Lesson, lesson
 
 
@@ -76,15 +77,21 @@ class Workload:
     dataset: Dataset
     partition: Partition
 
-    def lesson(self, round: int, task: Task) -> Lesson:
-        """The batches, widths and learning rates of a device in a round."""
-        return lesson(
-            self.experiment.training,
-            task.curriculum,
-            self.partition.of(task.device),
-            width_count=len(self.experiment.model.widths),
-            rounds=self.experiment.rounds,
-            seed=self.experiment.seed,
-            round=round,
-            device=task.device,
-        )
+    def lessons(self, round: int, tasks: Sequence[Task]) -> list[Lesson]:
+        """The batches, widths and learning rates of devices in a round."""
+        experiment, devices = self.experiment, [task.device for task in tasks]
+        randoms = generators(experiment.seed, "batches", round, devices)
+        return [
+            lesson(
+                experiment.training,
+                task.curriculum,
+                self.partition.of(task.device),
+                width_count=len(experiment.model.widths),
+                rounds=experiment.rounds,
+                seed=experiment.seed,
+                round=round,
+                device=task.device,
+                random=random,
+            )
+            for task, random in zip(tasks, randoms, strict=True)
+        ]

@@ -83,7 +83,7 @@ class NativeEngine:
     def _train_alike(
         self, round: int, start: Vector, curriculum: Curriculum, tasks: Sequence[Task]
     ) -> dict[int, Update]:
-        lessons = [self.workload.lesson(round, task) for task in tasks]
+        lessons = self.workload.lessons(round, tasks)
         moments = [self._moments(self.states.get(task.device), len(start)) for task in tasks]
         train = self.workload.dataset.train
         results = self.network.train_cohort(

@@ -78,7 +78,8 @@ class TorchEngine:
         with self._pool() as pool:
             for begin in range(0, len(tasks), wave_length):
                 wave = tasks[begin : begin + wave_length]
-                lessons = {task.device: self.workload.lesson(round, task) for task in wave}
+                made = self.workload.lessons(round, wave)
+                lessons = {task.device: one for task, one in zip(wave, made, strict=True)}
                 if self.cohorts_pay:
                     yield from self._train_cohorts(start, lessons)
                 else:

@@ -35,10 +35,14 @@ class SegmentAverage:
     def add(self, parameters: Vector, delivered: Iterable[int], weight: float = 1.0) -> None:
         """Add the segments that a device delivered; raises `RefusedUpdateError` on a bad update."""
         check_update(parameters, len(self.last))
-        for segment in delivered:
-            where = self.segments.positions[segment]
-            self.sums[where] += weight * parameters[where].astype(np.float64)
-            self.weights[segment] += weight
+        arrived = list(delivered)
+        if len(arrived) == len(self.weights):
+            self.sums += weight * parameters.astype(np.float64)
+        else:
+            for segment in arrived:
+                where = self.segments.positions[segment]
+                self.sums[where] += weight * parameters[where].astype(np.float64)
+        self.weights[arrived] += weight
 
     def result(self) -> Vector:
         """The new global model.

@@ -168,7 +168,7 @@ class Simulation:
         for update, task, delivered in zip(
             self._updates(number, tasks), tasks, arrived, strict=True
         ):
-            losses.add(update.losses)
+            losses.add(update.losses.tolist())
             work += self._work(update, task)
             if not delivered:
                 continue
@@ -270,17 +270,17 @@ class _MeanLosses:
     """The mean over devices of every width's training loss, where a device trained that width."""
 
     def __init__(self, widths: int) -> None:
-        self.counts = np.zeros(widths, np.int64)
-        self.sums = np.zeros(widths)
+        self.counts, self.sums = [0] * widths, [0.0] * widths
 
-    def add(self, losses: np.ndarray) -> None:
-        known = ~np.isnan(losses)
-        self.counts += known
-        self.sums += np.where(known, losses, 0)
+    def add(self, losses: Sequence[float]) -> None:
+        for i, loss in enumerate(losses):
+            if not math.isnan(loss):
+                self.counts[i] += 1
+                self.sums[i] += loss
 
     @property
-    def mean(self) -> np.ndarray:
-        return self.sums / np.maximum(self.counts, 1)
+    def mean(self) -> list[float]:
+        return [total / max(count, 1) for total, count in zip(self.sums, self.counts, strict=True)]
 
 
 def _finite(value: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,25 @@ class RadioCost:
     """Table V's communication cost: the transmit power of one device, whatever its airtime."""
 
 
+class _UploadCost(NamedTuple):
+    """One upload; `sent` and `decoded` are bits of every segment."""
+
+    sent: NDArray[np.float64]
+    decoded: NDArray[np.float64]
+    airtime_s: float
+
+
+def _upload_cost(
+    section: RadioSection, bits: NDArray[np.float64], upload: Signal, messages_decoded: int
+) -> _UploadCost:
+    segments = np.arange(len(bits))
+    on_air = np.isin(segments, upload.segments_decoded(len(upload.messages)))
+    arrived = np.isin(segments, upload.segments_decoded(messages_decoded))
+    rates_bps = np.asarray(upload.coding.spectral_efficiencies) * section.bandwidth_hz
+    airtime_s = float((upload.message_bits(bits) / rates_bps).max())
+    return _UploadCost(bits * on_air, bits * arrived, airtime_s)
+
+
 def radio_cost(
     section: RadioSection,
     bits: NDArray[np.float64],
@@ -46,13 +66,15 @@ def radio_cost(
     """
     sent, decoded = np.zeros(len(bits)), np.zeros(len(bits))
     airtime_s = 0.0
+    known: dict[tuple[int, int], _UploadCost] = {}
     for upload, messages_decoded in uploads:
-        on_air = [s for message in upload.messages for s in message]
-        sent[on_air] += bits[on_air]
-        arrived = list(upload.segments_decoded(messages_decoded))
-        decoded[arrived] += bits[arrived]
-        rates_bps = np.asarray(upload.coding.spectral_efficiencies) * section.bandwidth_hz
-        airtime_s += float((upload.message_bits(bits) / rates_bps).max())
+        key = (id(upload), messages_decoded)  # a signal takes longer to hash than to look up
+        if key not in known:
+            known[key] = _upload_cost(section, bits, upload, messages_decoded)
+        one = known[key]
+        sent += one.sent
+        decoded += one.decoded
+        airtime_s += one.airtime_s
     power_w = watt(section.power_dbm)
     return RadioCost(
         bits_sent=sent.tolist(),

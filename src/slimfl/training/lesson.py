@@ -4,6 +4,7 @@ A lesson is plain numbers, the same for every engine.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,14 @@ def lesson(
     seed: int,
     round: int,
     device: int,
+    random: np.random.Generator | None = None,
 ) -> Lesson:
-    """The lesson of a device that holds these samples; a function of (seed, round, device)."""
-    samples, offsets = _batches(section, held, generator(seed, "batches", round, device))
+    """The lesson of a device that holds these samples; a function of (seed, round, device).
+
+    `random` is the device's generator for the batches, where the caller has it already.
+    """
+    random = random or generator(seed, "batches", round, device)
+    samples, offsets = _batches(section, held, random)
     steps = len(offsets) - 1
     return Lesson(
         algorithm="one-width" if curriculum.one_width else section.algorithm,
@@ -83,11 +89,18 @@ def _batches(
     per_epoch = -(-len(held) // section.batch_size)
     epochs = -(-section.steps // per_epoch) if section.steps else section.epochs or 1
     samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
-    ends = np.minimum(np.arange(1, per_epoch + 1) * section.batch_size, len(held))
-    offsets = np.concatenate([[0], *(epoch * len(held) + ends for epoch in range(epochs))])
-    if section.steps is not None:
-        offsets = offsets[: section.steps + 1]
-    return samples[: offsets[-1]], offsets.astype(np.int64)
+    offsets = _batch_offsets(len(held), section.batch_size, epochs, section.steps)
+    return samples[: offsets[-1]], offsets
+
+
+@lru_cache(maxsize=1024)
+def _batch_offsets(held: int, batch_size: int, epochs: int, steps: int | None) -> NDArray[np.int64]:
+    """Shared by all devices that hold as many samples, so nobody may write to it."""
+    ends = np.minimum(np.arange(batch_size, held + batch_size, batch_size), held)
+    offsets = np.concatenate([[0], *(epoch * held + ends for epoch in range(epochs))])
+    offsets = offsets.astype(np.int64)[: None if steps is None else steps + 1]
+    offsets.flags.writeable = False
+    return offsets
 
 
 def _visits(
@@ -97,8 +110,7 @@ def _visits(
     steps: int,
     key: tuple[int, int, int],
 ) -> NDArray[np.bool_]:
-    visits = np.zeros((steps, width_count), np.bool_)
-    visits[:, list(curriculum.widths)] = True
+    visits = _all_visits(curriculum.widths, width_count, steps)
     inner = list(curriculum.widths[1:-1])
     drop = len(curriculum.widths) - max(section.sampled_widths, 2)
     if section.algorithm == "ustrain" and inner and drop > 0:
@@ -106,7 +118,17 @@ def _visits(
         seed, round, device = key
         random = generator(seed, "sandwich", round, device)
         left_out = random.random((steps, len(inner))).argsort(axis=1)[:, :drop]
+        visits = visits.copy()
         np.put_along_axis(visits, np.asarray(inner)[left_out], False, axis=1)
+    return visits
+
+
+@lru_cache(maxsize=1024)
+def _all_visits(widths: tuple[int, ...], width_count: int, steps: int) -> NDArray[np.bool_]:
+    """Every width in every step; shared, like the offsets."""
+    visits = np.zeros((steps, width_count), np.bool_)
+    visits[:, list(widths)] = True
+    visits.flags.writeable = False
     return visits
 
 
