@@ -6,9 +6,10 @@ import sys
 import pytest
 from rich.console import Console
 
-from slimfl.bench import Work, tables
 from slimfl.bench.ratios import rates, ratio
 from slimfl.bench.runners import Runner, interleave, local_runner
+from slimfl.bench.table import tables
+from slimfl.bench.work import Work
 from slimfl.errors import RunError
 
 ECHO = """

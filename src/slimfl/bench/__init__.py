@@ -1,7 +1,4 @@
-"""Engines and bare PyTorch side by side, in interleaved repetitions of one run."""
+"""Engines and bare PyTorch side by side, in interleaved repetitions of one run.
 
-from slimfl.bench.suite import benchmark
-from slimfl.bench.table import tables
-from slimfl.bench.work import Work
-
-__all__ = ["Work", "benchmark", "tables"]
+Nothing is imported here, so that a worker starts with no more than what its runner needs.
+"""

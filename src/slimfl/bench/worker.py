@@ -5,6 +5,7 @@ worker prints a line of JSON when it is ready, and one for each line it reads; i
 it waits, so that runners can take turns in one run of the bench. Peers speak the same protocol.
 """
 
+import gc
 import json
 import resource
 import sys
@@ -89,6 +90,7 @@ def fma_runner() -> DoWork:
 
 def main() -> None:
     """`python -m slimfl.bench.worker RUNNER STARTED WORK`."""
+    gc.set_threshold(100_000)  # as the command line does
     runner, started, work = sys.argv[1], float(sys.argv[2]), Work(**json.loads(sys.argv[3]))
     runners: dict[str, Callable[[], DoWork]] = {
         "native": lambda: engine_runner(work, "native"),

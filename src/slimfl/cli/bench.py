@@ -24,8 +24,9 @@ def bench(
     """Time the engines on the same work in interleaved repetitions; compare ratios, not seconds."""
     import json as json_module
 
-    from slimfl.bench import benchmark, tables
     from slimfl.bench.peers import find_peers, peer_runner
+    from slimfl.bench.suite import benchmark
+    from slimfl.bench.table import tables
     from slimfl.errors import RequestError
 
     found = find_peers(peers_dir) if peers else []
