@@ -14,9 +14,6 @@ from collections.abc import Callable
 
 from slimfl.bench.work import Work
 
-#: A repetition lasts at least so long: a fast runner's would else be over before its caches are
-#: warm again after the others' turn.
-LEAST_S = 1.0
 #: Does the work once and says how much of what it did.
 DoWork = Callable[[], dict[str, float]]
 
@@ -29,8 +26,6 @@ def serve(prepare: Callable[[], DoWork], started: float) -> None:
     for _ in sys.stdin:
         begin = time.perf_counter()
         done = do_work()
-        while time.perf_counter() - begin < LEAST_S and "images" in done:
-            done["images"] += do_work()["images"]
         seconds = time.perf_counter() - begin
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, **done}), flush=True)
