@@ -35,7 +35,7 @@ extensions = [
 ]
 source_suffix = {".md": "markdown"}
 default_role = "code"
-exclude_patterns = ["_build", "_generated"]
+exclude_patterns = ["_build", "_generated", "results"]
 nitpicky = True
 # Types of other projects: their inventories would have to be fetched.
 nitpick_ignore_regex = [
