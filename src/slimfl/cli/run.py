@@ -80,6 +80,10 @@ def run(
                 words = (name, *(text.replace(" ", "") for text in point), f"seed{one.seed}")
                 planned.setdefault("-".join(words), one.model_copy(update={"method": name}))
     check_trackers(experiments[0].track)
+    if on:
+        from slimfl.grids import check_place
+
+        check_place(on)
     group = out or _default_folder(experiments[0])
     if group.is_dir() and any((group / name).exists() for name in planned):
         raise RequestError(

@@ -5,7 +5,7 @@ or when it runs, or on what runs beside it.
 """
 
 from slimfl.grids.job import Job, complete, is_complete
-from slimfl.grids.run import run_jobs
+from slimfl.grids.run import check_place, run_jobs
 from slimfl.grids.watching import Watcher
 
-__all__ = ["Job", "Watcher", "complete", "is_complete", "run_jobs"]
+__all__ = ["Job", "Watcher", "check_place", "complete", "is_complete", "run_jobs"]

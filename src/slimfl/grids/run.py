@@ -11,6 +11,12 @@ from slimfl.grids.local import run_local
 from slimfl.grids.watching import Progress, Watcher
 
 
+def check_place(on: str) -> None:
+    """Refuse a place where no job can run, before anything is laid out for it."""
+    if on not in ("local", "ray") and not on.startswith("ray://"):
+        raise RequestError(f"--on takes local, ray or ray://HOST:PORT, not {on!r}")
+
+
 def run_jobs(
     jobs: Iterable[Job],
     on: str = "local",
@@ -23,8 +29,7 @@ def run_jobs(
     `on` is `local` (one process a core, or as many as `workers`), `ray` (a cluster started on this
     machine) or the address of one, such as `ray://head:10001`.
     """
-    if on != "local" and on != "ray" and not on.startswith("ray://"):
-        raise RequestError(f"--on takes local, ray or ray://HOST:PORT, not {on!r}")
+    check_place(on)
     wanted = list({job.folder: job for job in jobs}.values())
     unfinished = [job for job in wanted if not is_complete(job)]
     if not unfinished:
