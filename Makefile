@@ -20,7 +20,7 @@ run: $(STAMP) data  ## run the main experiment: slimfl run $(ARGS)
 	@$(BIN)/slimfl run $(ARGS)
 
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: $(STAMP)  ## check style, types and the order of the rooms
 	@$(BIN)/ruff check .
@@ -62,7 +62,7 @@ $(STAMP): export PIP_CONSTRAINT := constraints.txt
 $(STAMP): export PIP_BUILD_CONSTRAINT := constraints.txt
 $(STAMP): export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # A new package or a change in the C++ has to be installed again; other changes take effect at once.
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* src/slimfl/*/__init__.py)
+$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* src/slimfl/*/__init__.py src/slimfl/*/*/__init__.py)
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'There is no $(PYTHON): install Python 3.11 or newer, or name it with PYTHON=...' >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

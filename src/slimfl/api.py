@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -15,6 +15,9 @@ from slimfl.federation import Callback, Line, Method, RunFolder, Simulation, sim
 from slimfl.federation.trackers import check_trackers, trackers
 from slimfl.nn import Vector
 from slimfl.radio import Channel
+
+if TYPE_CHECKING:
+    from flwr.serverapp import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +90,21 @@ def resume(
     network: nn.Module | None = None,
     channel: Channel | None = None,
     method: Method | None = None,
+    grid: "Grid | None" = None,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
-    """Go on with the run in a folder; own objects must be given again, they are not stored."""
+    """Go on with the run in a folder; own objects must be given again, they are not stored.
+
+    With `grid`, in a Flower ServerApp, a run of the flower engine works with the devices there.
+    """
     folder = RunFolder.open(Path(path))
     sim = Simulation(
-        folder.experiment(), dataset=dataset, network=network, channel=channel, method=method
+        folder.experiment(),
+        dataset=dataset,
+        network=network,
+        channel=channel,
+        method=method,
+        grid=grid,
     )
     sim.check_provenance(folder.provenance())
     return _finish(sim, folder, callbacks)

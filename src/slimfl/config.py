@@ -41,7 +41,9 @@ class DataSection(Section):
     """`fashion-mnist`, `mnist`, `synthetic`, or a folder that holds four idx files."""
     dir: Path | None = None
     """Where the files of a named dataset are; without it, the sources are tried in turn."""
-    partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards"] = "dirichlet"
+    partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"
+    """How the training samples are dealt out; `own`: every device of a deployment brings its own
+    folder, and `dataset` only gives the server its test set and the normalisation."""
     alpha: Positive = 1.0
     """Dirichlet concentration; smaller is less alike."""
     min_samples: Count = 10
@@ -141,6 +143,9 @@ class RadioSection(Section):
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise."""
     fading: Literal["rayleigh"] = "rayleigh"
+    gains: Literal["drawn", "measured"] = "drawn"
+    """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
+    reports the power gain that its radio measured."""
     implementation_loss_db: float = 0.0
     """How far a real decoder stays behind the outage formula."""
     accounting: Literal["true", "paper"] = "true"
@@ -201,13 +206,49 @@ class FederationSection(Section):
     convergence_deviation: Positive = 0.072
 
 
+class PrivacySection(Section):
+    """Differential privacy of what devices contribute; off without a clipping norm."""
+
+    clip_norm: Positive | None = None
+    """C: what arrives of a device's update is shortened to this norm."""
+    noise_multiplier: Annotated[float, Field(ge=0)] = 0.0
+    """z: the sum of a segment's updates gets Gaussian noise of deviation z C."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
+    """The delta for which epsilon is reported."""
+    noise: Literal["secret", "seeded"] = "secret"
+    """`secret`: from the operating system, so two runs differ; `seeded`: from the seed, so a run
+    can be repeated, and whoever knows the seed can take the noise off again."""
+
+    @model_validator(mode="after")
+    def _noise_needs_a_norm(self) -> PrivacySection:
+        if self.noise_multiplier > 0 and self.clip_norm is None:
+            raise ValueError("privacy.noise_multiplier needs privacy.clip_norm; give both")
+        return self
+
+
+class FlowerSection(Section):
+    """The `flower` engine: devices in other processes and on other machines."""
+
+    device_engine: Literal["auto", "torch", "native"] = "auto"
+    """Which engine computes on a device, and evaluates on the server."""
+    quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of a round's devices that must answer; with fewer the run stops and can be resumed."""
+    round_timeout_s: Positive = 600.0
+    """How long the server waits for a device's answer in a round."""
+    wait_s: Positive = 300.0
+    """How long the server waits for a quorum of devices to be there before it stops."""
+    identity: Literal["registered", "claimed"] = "registered"
+    """Who is device 3 in a deployment: the node whose key was registered under the name
+    `device-3`, or whoever says so (`partition-id=3` in its node config)."""
+
+
 class Experiment(Section):
     """One method under one seed: all that is needed to repeat a run."""
 
     method: str = "slimfl"
     seed: Annotated[int, Field(ge=0)] = 0
     rounds: Count = 30
-    engine: Literal["auto", "torch", "native"] = "auto"
+    engine: Literal["auto", "torch", "native", "flower"] = "auto"
     threads: Count | None = None
     """Cores to use; all when absent."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
@@ -217,6 +258,8 @@ class Experiment(Section):
     training: TrainingSection = Field(default_factory=TrainingSection)
     radio: RadioSection = Field(default_factory=RadioSection)
     federation: FederationSection = Field(default_factory=FederationSection)
+    privacy: PrivacySection = Field(default_factory=PrivacySection)
+    flower: FlowerSection = Field(default_factory=FlowerSection)
 
     @model_validator(mode="after")
     def _one_value_per_segment(self) -> Experiment:
@@ -228,6 +271,23 @@ class Experiment(Section):
         ):
             if isinstance(values, tuple) and len(values) != count:
                 raise ValueError(f"{key} has {len(values)} values for {count} widths; give {count}")
+        return self
+
+    @model_validator(mode="after")
+    def _only_in_a_deployment(self) -> Experiment:
+        for key, value in (("data.partition", "own"), ("radio.gains", "measured")):
+            section, _, name = key.partition(".")
+            if getattr(getattr(self, section), name) == value and self.engine != "flower":
+                raise ValueError(f'{key} = "{value}" needs devices of their own: use engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _equal_devices_in_private(self) -> Experiment:
+        if self.privacy.clip_norm is not None and self.federation.average == "samples":
+            raise ValueError(
+                "privacy needs federation.average = uniform: how many samples a device holds "
+                "would show in its weight"
+            )
         return self
 
 

@@ -150,3 +150,16 @@ def test_the_file_appears_whole_or_not_at_all(make_run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match="choose another path"):
         write_report([make_run(seed=1)], tmp_path / "file" / "report.html")
+
+
+def test_epsilon_stands_in_the_table_of_runs_where_there_is_one(make_run, tmp_path):
+    plain = make_run()
+    assert "epsilon (delta)" not in read([plain], tmp_path).text
+    private = make_run(seed=1, privacy={"epsilon": 3.14159, "delta": 1e-5})
+    unbounded = make_run(seed=2, privacy={"epsilon": None, "delta": 1e-5})
+    page = read([plain, private, unbounded], tmp_path)
+    assert "epsilon (delta)" in page.text
+    assert "3.14 (1e-05)" in page.text
+    assert "unbounded (1e-05)" in page.text
+    rows = page.json("slimfl-data")["summary"]["runs"]
+    assert [row["privacy"] and row["privacy"]["epsilon"] for row in rows] == [None, 3.14159, None]

@@ -1,8 +1,20 @@
 """What the devices hold: datasets with checksums, and their partition over devices."""
 
-from slimfl.data.dataset import Dataset, Samples
-from slimfl.data.partition import Partition, partition
-from slimfl.data.sources import SOURCES, load, locate
+from slimfl.data.dataset import Dataset, Moments, Samples
+from slimfl.data.partition import Partition, all_of_one, partition
+from slimfl.data.sources import SOURCES, load, load_section, locate
 from slimfl.data.synthetic import synthetic
 
-__all__ = ["SOURCES", "Dataset", "Partition", "Samples", "load", "locate", "partition", "synthetic"]
+__all__ = [
+    "SOURCES",
+    "Dataset",
+    "Moments",
+    "Partition",
+    "Samples",
+    "all_of_one",
+    "load",
+    "load_section",
+    "locate",
+    "partition",
+    "synthetic",
+]

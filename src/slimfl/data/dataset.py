@@ -1,9 +1,12 @@
 """A labelled image dataset, held once in memory as bytes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: Mean and deviation of every image channel.
+Moments = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,13 @@ class Dataset:
     test: Samples
     classes: int
     checksum: str
+    moments: Moments | None = field(default=None, compare=False)
+    """Mean and deviation that were computed elsewhere and are to be used here."""
 
-    def normalisation(self, kind: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def normalisation(self, kind: str) -> Moments:
         """Mean and deviation per channel by which images in [0, 1] are shifted and scaled."""
+        if self.moments is not None:
+            return self.moments
         channels = self.train.images.shape[-1]
         if kind == "plain":
             return np.zeros(channels, np.float32), np.ones(channels, np.float32)

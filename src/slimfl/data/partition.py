@@ -50,6 +50,8 @@ class Partition:
 
 def partition(labels: Indices, devices: int, section: DataSection, seed: int) -> Partition:
     """Deal the samples with these labels to the devices, as the `data` section says."""
+    if section.partition == "own":
+        return Partition(np.empty(0, np.int64), np.zeros(devices + 1, np.int64))
     least = section.min_samples
     if devices * least > len(labels):
         raise RequestError(
@@ -71,6 +73,12 @@ def partition(labels: Indices, devices: int, section: DataSection, seed: int) ->
     kept = order[np.searchsorted(owner[order], 0) :]
     counts = np.bincount(owner[kept], minlength=devices)
     return Partition(kept, np.concatenate([[0], np.cumsum(counts)]))
+
+
+def all_of_one(samples: int, device: int, devices: int) -> Partition:
+    """The partition as a device sees it that brought its own data: it holds all, others nothing."""
+    offsets = np.where(np.arange(devices + 1) > device, samples, 0)
+    return Partition(np.arange(samples), offsets.astype(np.int64))
 
 
 def _dirichlet(labels: Indices, devices: int, alpha: float, random: np.random.Generator) -> Indices:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from slimfl.config import DataSection
 from slimfl.data.dataset import Dataset, Samples
 from slimfl.data.idx import parse, read_bytes
 from slimfl.data.synthetic import synthetic
@@ -75,6 +76,13 @@ def load(name: str, folder: Path | None = None) -> Dataset:
     raise RequestError(
         f"there is no dataset {name!r}; choose {known}, or the path of a folder with idx files"
     )
+
+
+def load_section(section: DataSection) -> Dataset:
+    """The dataset that a `data` section names, cut to the samples it asks for."""
+    full = load(section.dataset, section.dir)
+    train, test = full.train.first(section.train_samples), full.test.first(section.test_samples)
+    return Dataset(full.name, train, test, full.classes, full.checksum)
 
 
 def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:

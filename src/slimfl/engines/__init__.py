@@ -1,6 +1,16 @@
 """Who does the arithmetic: interchangeable engines that give the same numbers."""
 
-from slimfl.engines.base import Engine, Score, Task, Update, Workload
+from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Update, Workload
 from slimfl.engines.choose import Choice, choose
 
-__all__ = ["Choice", "Engine", "Score", "Task", "Update", "Workload", "choose"]
+__all__ = [
+    "Choice",
+    "Engine",
+    "Missing",
+    "Outcome",
+    "Score",
+    "Task",
+    "Update",
+    "Workload",
+    "choose",
+]

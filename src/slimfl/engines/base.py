@@ -36,6 +36,20 @@ class Update:
     """How many it holds."""
     losses: NDArray[np.float64]
     """Mean training loss of every width; NaN where a width took no part."""
+    gain: float | None = None
+    """The power gain that the device measured on its way to the server, if it did."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A device that was asked and from which nothing usable came."""
+
+    device: int
+    reason: str
+
+
+#: What comes of a task.
+Outcome = Update | Missing
 
 
 @dataclass(frozen=True)
@@ -52,8 +66,8 @@ class Engine(Protocol):
     name: str
     threads: int
 
-    def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
-        """Train the devices from `start`; updates come in the order of the tasks.
+    def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Train the devices from `start`; outcomes come in the order of the tasks.
 
         An engine may work on several devices at once, but never holds more than a bounded number
         of updates, so memory does not grow with the number of devices.

@@ -1,6 +1,8 @@
 """Which engine runs an experiment, and why."""
 
+import importlib.util
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -10,6 +12,9 @@ from slimfl.engines.torch_engine import TorchEngine
 from slimfl.errors import RequestError
 from slimfl.nn import ULMobileNet
 
+if TYPE_CHECKING:
+    from flwr.serverapp import Grid
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -17,10 +22,66 @@ class Choice:
 
     engine: Engine
     reason: str
+    resolved: dict[str, Any]
+    """What the choice settles in the experiment, so that a resumed run computes the same sums."""
 
 
-def choose(workload: Workload, network: nn.Module) -> Choice:
-    """The engine that the experiment asks for; `auto` takes the fastest that can run it."""
+def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -> Choice:
+    """The engine that the experiment asks for; `auto` takes the fastest that can run it.
+
+    With `grid`, the flower engine works with the devices behind it instead of a simulation.
+    """
+    if workload.experiment.engine == "flower":
+        chosen = _flower(workload, network, grid)
+    else:
+        chosen = _local(workload, network)
+    engine = chosen.engine
+    settled = {"engine": engine.name, "threads": engine.threads, **chosen.resolved}
+    return Choice(engine, chosen.reason, settled)
+
+
+def why_not_flower() -> str | None:
+    """Why there is no flower engine here; None if there is one."""
+    missing = [name for name in ("flwr", "ray") if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed; `pip install slimfl[flower]`"
+    return None
+
+
+def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choice:
+    obstacle = why_not_flower()
+    if obstacle is not None:
+        raise RequestError(f"the flower engine cannot run this: {obstacle}")
+    from slimfl.engines.flower.connect import connector
+    from slimfl.engines.flower.engine import FlowerEngine
+
+    experiment = workload.experiment
+    section = experiment.flower
+    local = _local(
+        Workload(
+            experiment.model_copy(update={"engine": section.device_engine}),
+            workload.dataset,
+            workload.partition,
+        ),
+        network,
+    )
+    # all devices compute as this one does
+    settled = section.model_copy(update={"device_engine": local.engine.name})
+    experiment = experiment.model_copy(update={"flower": settled})
+    if grid is not None:  # where this machine has its data is nobody else's business
+        elsewhere = experiment.data.model_copy(update={"dir": None})
+        experiment = experiment.model_copy(update={"data": elsewhere})
+    engine = FlowerEngine(
+        Workload(experiment, workload.dataset, workload.partition),
+        local.engine,
+        connector(experiment, local.engine.threads, grid),
+    )
+    where = "a deployment" if grid else f"a simulation on Ray with {engine.threads} cores"
+    reason = f"flower engine, {where}; on a device: {local.engine.name} engine"
+    return Choice(engine, reason, {"flower": settled})
+
+
+def _local(workload: Workload, network: nn.Module) -> Choice:
     wanted = workload.experiment.engine
     obstacle = why_not_native(network)
     if wanted == "native" and obstacle is not None:
@@ -32,7 +93,8 @@ def choose(workload: Workload, network: nn.Module) -> Choice:
     assert isinstance(network, ULMobileNet)
     engine = NativeEngine(workload, network)
     where = f"({engine.network.simd}) on {engine.threads} cores"
-    return Choice(engine, f"native engine {where}: it is compiled, and the model is UL-MobileNet")
+    reason = f"native engine {where}: it is compiled, and the model is UL-MobileNet"
+    return Choice(engine, reason, {})
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:
@@ -41,4 +103,4 @@ def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     engine = TorchEngine(workload, network, device)
     where = f"{engine.threads} cores" if device == "cpu" else device
-    return Choice(engine, f"torch engine on {where}: {why}")
+    return Choice(engine, f"torch engine on {where}: {why}", {})

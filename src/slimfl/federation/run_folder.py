@@ -14,10 +14,11 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from slimfl import config
 from slimfl.config import Experiment
@@ -28,6 +29,9 @@ from slimfl.federation.checkpoint import Checkpoint, sync_folder, write_durably
 EXPERIMENT, METRICS, PARTITION = "experiment.toml", "metrics.jsonl", "partition.json"
 
 Line = dict[str, Any]
+
+#: Looking whether a folder is in use takes no longer than this.
+LOOK_S = 0.2
 
 
 class RunFolder:
@@ -116,17 +120,35 @@ class RunFolder:
     def writing(self) -> Iterator["RunWriter"]:
         """Hold the folder for writing; a second writer is refused."""
         with _disk_errors(self.path), (self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RequestError(
-                    f"another process is writing to {self.path}; wait for it or stop it"
-                ) from None
+            deadline = time.monotonic() + LOOK_S
+            while not _locked(lock, fcntl.LOCK_EX):
+                # somebody may just be looking whether the folder is in use
+                if time.monotonic() > deadline:
+                    raise RequestError(
+                        f"another process is writing to {self.path}; wait for it or stop it"
+                    )
+                time.sleep(0.01)
             yield RunWriter(self.path)
+
+    def in_use(self) -> bool:
+        """Whether somebody is writing to it."""
+        try:
+            with (self.path / ".lock").open() as lock:
+                return not _locked(lock, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            return False
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest intact checkpoint."""
         return checkpoints.newest(self.path / "checkpoints")
+
+
+def _locked(file: IO[str], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 class RunWriter:

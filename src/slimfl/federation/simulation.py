@@ -11,27 +11,31 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from slimfl.config import Experiment
-from slimfl.data import Dataset, load, partition
-from slimfl.engines import Engine, Task, Update, Workload, choose
+from slimfl.data import Dataset, load_section, partition
+from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, choose
 from slimfl.errors import RequestError, RunError
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.checkpoint import Checkpoint
 from slimfl.federation.convergence import convergence
-from slimfl.federation.merge import RefusedUpdateError
+from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
+from slimfl.federation.privacy import Privacy
 from slimfl.federation.run_folder import Line, RunFolder, RunWriter
 from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
 from slimfl.training import learning_rates
+
+if TYPE_CHECKING:
+    from flwr.serverapp import Grid
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +45,15 @@ TRAINING_PASSES = 3
 
 def load_dataset(experiment: Experiment) -> Dataset:
     """The dataset an experiment names, cut to the samples it asks for."""
-    data = experiment.data
-    full = load(data.dataset, data.dir)
-    train, test = full.train.first(data.train_samples), full.test.first(data.test_samples)
-    return Dataset(full.name, train, test, full.classes, full.checksum)
+    return load_section(experiment.data)
 
 
 class Simulation:
     """A federation in this process.
 
     What the experiment names can be replaced by an object of the caller's own: `dataset`,
-    `network`, `channel` or `method`.
+    `network`, `channel` or `method`. With `grid`, the flower engine works with the devices behind
+    it.
     """
 
     def __init__(
@@ -62,7 +64,13 @@ class Simulation:
         network: nn.Module | None = None,
         channel: Channel | None = None,
         method: Method | None = None,
+        grid: "Grid | None" = None,
     ) -> None:
+        if experiment.engine == "flower" and network is not None:
+            raise RequestError(
+                "devices of the flower engine build the network themselves: give model.name = "
+                '"package.module:factory" instead of a network'
+            )
         widths = experiment.model.widths
         self.method = method or method_by_name(experiment.method, widths)
         self.channel = channel or channel_of(experiment.radio)
@@ -100,23 +108,29 @@ class Simulation:
                 f"model {experiment.model.name!r} does not take images of "
                 f"{channels} x {rows} x {columns}: {error}"
             ) from None
-        choice = choose(Workload(experiment, self.dataset, self.partition), network)
+        choice = choose(Workload(experiment, self.dataset, self.partition), network, grid)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
-        # resolved, so that a resumed run computes the same sums in the same order
-        resolved = {"engine": choice.engine.name, "threads": choice.engine.threads}
-        self.experiment = experiment.model_copy(update=resolved)
+        self.experiment = experiment.model_copy(update=choice.resolved)
+        self.privacy = (
+            Privacy(experiment.privacy, experiment.federation.devices, experiment.seed)
+            if experiment.privacy.clip_norm is not None
+            else None
+        )
         self.round = 0
 
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
         devices = {f"device/{k}": v for k, v in self.engine.device_states().items()}
-        return Checkpoint(self.round, {"global": self.global_model, **devices}, {})
+        state = {"heard": self.privacy.heard.tolist()} if self.privacy else {}
+        return Checkpoint(self.round, {"global": self.global_model, **devices}, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on where a checkpoint was written."""
         tensors = dict(checkpoint.tensors)
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
+        if self.privacy is not None:
+            self.privacy.heard[:] = checkpoint.state["heard"]
         self.engine.restore_device_states(
             {key.removeprefix("device/"): value for key, value in tensors.items()}
         )
@@ -152,35 +166,40 @@ class Simulation:
         started = time.perf_counter()
 
         who = cohort(federation, experiment.seed, number)
-        gains = self.channel.gains(experiment.seed, number, federation.devices)[who.active]
         signals = [self._signal(self.method.sends(device)) for device in who.active]
-        messages_decoded = self._decode(signals, gains)
-        arrived = [
-            sent.segments_decoded(count)
-            for sent, count in zip(signals, messages_decoded, strict=True)
-        ]
+        gains, messages_decoded = self._channel(number, who.active, signals)
 
         average = self.method.merge(self.segments, self.global_model, federation.missing)
-        tasks = [Task(device, self.method.trains(device)) for device in who.active]
+        tasks = self.tasks(who.active)
         losses = _MeanLosses(len(experiment.model.widths))
+        there: list[int] = []
         refused: list[int] = []
         work = 0
-        for update, task, delivered in zip(
-            self._updates(number, tasks), tasks, arrived, strict=True
-        ):
-            losses.add(update.losses.tolist())
-            work += self._work(update, task)
+        for k, (outcome, task) in enumerate(zip(self._outcomes(number, tasks), tasks, strict=True)):
+            if experiment.radio.gains == "measured" and isinstance(outcome, Update):
+                outcome = self._measured(outcome, signals[k], gains, messages_decoded, k)
+            if isinstance(outcome, Missing):
+                log.warning(
+                    "round %d: nothing from device %d: %s", number, task.device, outcome.reason
+                )
+                continue
+            there.append(k)
+            losses.add(outcome.losses.tolist())
+            work += self._work(outcome, task)
+            delivered = signals[k].segments_decoded(messages_decoded[k])
             if not delivered:
                 continue
-            weight = float(update.samples) if federation.average == "samples" else 1.0
             try:
-                average.add(update.parameters, delivered, weight)
+                self._merge(average, outcome, delivered)
             except RefusedUpdateError as error:
                 log.warning(
                     "round %d: update of device %d refused: it %s", number, task.device, error
                 )
                 refused.append(task.device)
-        self.global_model = average.result()
+        if self.privacy is None:
+            self.global_model = average.result()
+        else:
+            self.global_model = self.privacy.result(average, number)
         self.round = number
         trained = time.perf_counter()
 
@@ -189,32 +208,67 @@ class Simulation:
         if number % federation.evaluate_every == 0 or number == experiment.rounds:
             scored = self.engine.evaluate(self.global_model, self.method.widths)
             scores = dict(zip((names[i] for i in self.method.widths), scored, strict=True))
-        cost = radio_cost(
-            experiment.radio, self.segment_bits, list(zip(signals, messages_decoded, strict=True))
-        )
-        merged = [d for d, device in zip(arrived, who.active, strict=True) if device not in refused]
+        active = [who.active[k] for k in there]
+        uploads = [(signals[k], messages_decoded[k]) for k in there]
+        arrived = [sent.segments_decoded(count) for sent, count in uploads]
+        merged = [d for d, device in zip(arrived, active, strict=True) if device not in refused]
         return {
             "round": number,
             "accuracy": {name: score.accuracy for name, score in scores.items()},
             "loss": {name: _finite(score.loss) for name, score in scores.items()},
+            # what devices tell of their losses is outside of what noise protects
             "training_loss": {
-                names[i]: _finite(losses.mean[i]) for i in range(len(names)) if losses.counts[i]
+                names[i]: _finite(losses.mean[i])
+                for i in range(len(names))
+                if losses.counts[i] and self.privacy is None
             },
             "learning_rate": self._learning_rate(number),
-            "devices": who.active,
-            "dropped_out": who.dropped_out,
+            "devices": active,
+            "dropped_out": sorted({*who.dropped_out, *who.active} - {*active}),
             "refused": refused,
-            "gains": gains.tolist(),
+            "gains": gains[there].tolist(),
             "decoded": [len(segments) for segments in arrived],
             "delivered": [sum(s in d for d in merged) for s in range(len(names))],
-            **asdict(cost),
+            **asdict(radio_cost(experiment.radio, self.segment_bits, uploads)),
             "multiply_adds": work,
             "paper_mflops": self._paper_mflops(tasks),
+            **({"privacy": self.privacy.spent()} if self.privacy else {}),
             "seconds": {
                 "training": trained - started,
                 "evaluation": time.perf_counter() - trained,
             },
         }
+
+    def tasks(self, devices: Sequence[int]) -> list[Task]:
+        """What the method has these devices do."""
+        return [Task(device, self.method.trains(device)) for device in devices]
+
+    def _merge(self, average: SegmentAverage, update: Update, delivered: Sequence[int]) -> None:
+        if self.privacy is not None:
+            self.privacy.add(average, update.parameters, delivered, update.device)
+            return
+        weighted = self.experiment.federation.average == "samples"
+        average.add(update.parameters, delivered, float(update.samples) if weighted else 1.0)
+
+    def _channel(
+        self, number: int, devices: Sequence[int], signals: Sequence[Signal]
+    ) -> tuple[Gains, list[int]]:
+        """The gains of the devices and how many of their messages arrive, as far as it is known."""
+        if self.experiment.radio.gains == "measured":
+            return np.full(len(devices), np.nan), [0] * len(devices)
+        everybody = self.experiment.federation.devices
+        gains = self.channel.gains(self.experiment.seed, number, everybody)[list(devices)]
+        return gains, self._decode(signals, gains)
+
+    def _measured(
+        self, update: Update, sent: Signal, gains: Gains, messages_decoded: list[int], k: int
+    ) -> Outcome:
+        """Let the gain that a device measured decide what of its update arrives."""
+        if update.gain is None:
+            return Missing(update.device, "it reported no measured gain; give its node a gain-file")
+        gains[k] = update.gain
+        messages_decoded[k] = int(self.channel.decoded(sent.coding, gains[k : k + 1])[0])
+        return update
 
     def _signal(self, messages: Messages) -> Signal:
         if messages not in self._signals:
@@ -230,18 +284,20 @@ class Simulation:
             decoded[who] = self.channel.decoded(sent.coding, gains[who])
         return decoded.tolist()
 
-    def _updates(self, number: int, tasks: Sequence[Task]) -> Iterator[Update]:
-        """The engine's updates; an error says in which round, on which device it happened."""
-        updates = self.engine.train(number, self.global_model, tasks)
+    def _outcomes(self, number: int, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """The engine's outcomes; an error says in which round, on which device it happened."""
+        outcomes = self.engine.train(number, self.global_model, tasks)
         for task in tasks:
             try:
-                yield next(updates)
+                yield next(outcomes)
             except (RequestError, RunError):
                 raise
             except Exception as error:
                 raise RunError(
                     f"round {number}, device {task.device}, training: {error}"
                 ) from error
+        # an engine may have a last word, such as that there was no quorum
+        next(outcomes, None)
 
     def _work(self, update: Update, task: Task) -> int:
         """Multiply-adds of a device's local training."""
@@ -306,10 +362,11 @@ def run(
             if checkpoint is not None:
                 simulation.restore(checkpoint)
             lines = writer.keep_until(simulation.round)
-            counts = simulation.partition.class_counts(
-                simulation.dataset.train.labels, simulation.dataset.classes
-            )
-            folder.write_partition(counts.tolist())
+            if simulation.experiment.data.partition != "own":  # then only the devices know
+                counts = simulation.partition.class_counts(
+                    simulation.dataset.train.labels, simulation.dataset.classes
+                )
+                folder.write_partition(counts.tolist())
             return _rounds(simulation, lines, writer, Callbacks(callbacks))
     finally:
         logger.removeHandler(handler)

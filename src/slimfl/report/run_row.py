@@ -98,6 +98,8 @@ class RunRow:
     images: int | None
     """Training images that passed, each counted once however many widths it trained."""
     training_s: float
+    privacy: dict[str, float | None] | None = None
+    """Epsilon and delta after the last round; None for a run without differential privacy."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -136,6 +138,7 @@ def run_row(record: RunRecord) -> RunRow:
         refused=sum(len(line["refused"]) for line in lines),
         images=_images(record),
         training_s=sum(line["seconds"]["training"] for line in lines),
+        privacy=lines[-1].get("privacy") if lines else None,
     )
 
 

@@ -102,4 +102,5 @@ def _sum(rows: list[RunRow]) -> RunRow:
         refused=sum(row.refused for row in rows),
         images=sum(images) if len(images) == every else None,
         training_s=sum(row.training_s for row in rows),
+        privacy=None,
     )

@@ -1,0 +1,39 @@
+"""The ClientApp: what runs on a device."""
+
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from slimfl.engines.flower.device import Equipment, Workbench
+from slimfl.engines.flower.messages import CONFIG, Order
+
+client_app = ClientApp()
+
+_workbench = Workbench()
+
+
+@client_app.train()
+def train(message: Message, context: Context) -> Message:
+    """Do what the server ordered."""
+    answer = _workbench.work(Order.read(message.content), equipment(context))
+    return Message(answer.record(), reply_to=message)
+
+
+@client_app.query()
+def who(message: Message, context: Context) -> Message:
+    """Say which device this is."""
+    told = equipment(context).number
+    record = ConfigRecord({"device": -1 if told is None else told})
+    return Message(RecordDict({CONFIG: record}), reply_to=message)
+
+
+def equipment(context: Context) -> Equipment:
+    """What the node's configuration says of the device."""
+    node = context.node_config
+    number, data_dir, gain_file = (node.get(k) for k in ("partition-id", "data-dir", "gain-file"))
+    return Equipment(
+        number=number if isinstance(number, int) else None,
+        data_dir=Path(str(data_dir)) if data_dir else None,
+        gain_file=Path(str(gain_file)) if gain_file else None,
+    )

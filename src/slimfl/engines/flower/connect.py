@@ -1,0 +1,38 @@
+"""How the engine reaches its devices."""
+
+from collections.abc import Callable
+
+from flwr.serverapp import Grid
+
+from slimfl.config import Experiment
+from slimfl.engines.flower.engine import Connection
+from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
+from slimfl.errors import RequestError
+
+
+def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable[[], Connection]:
+    """What makes the connection when it is needed: through a grid, or to a simulation."""
+    if grid is not None:
+        registered = experiment.flower.identity == "registered"
+        roster = RegisteredRoster(grid) if registered else ClaimedRoster(grid)
+        return lambda: Connection(grid, roster)
+
+    def start() -> Connection:
+        check_simulated(experiment)
+        from slimfl.engines.flower.simulated import simulated
+
+        return simulated(experiment.federation.devices, cores)
+
+    return start
+
+
+def check_simulated(experiment: Experiment) -> None:
+    """Refuse to simulate what only real devices have."""
+    for key, real in (
+        ("data.partition", experiment.data.partition == "own"),
+        ("radio.gains", experiment.radio.gains == "measured"),
+    ):
+        if real:
+            raise RequestError(
+                f"{key} asks for devices that are really there: give --superlink, or change it"
+            )

@@ -1,0 +1,202 @@
+"""What the server and a device say to each other in a round, as Flower records.
+
+Every answer repeats whom it is from, the round, and the digest of the parameters that the device
+started from. An answer to another question, or of another model, is therefore recognised as such.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from slimfl.data import Moments
+from slimfl.engines.base import Task, Update
+from slimfl.nn import Vector
+from slimfl.training import Curriculum, OptimiserState
+
+ARRAYS, STATE, CONFIG = "arrays", "optimiser-state", "config"
+PARAMETERS = "parameters"
+
+
+class BadAnswerError(Exception):
+    """An answer that cannot be used; says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What a device is asked to do."""
+
+    experiment: str
+    """The experiment as TOML."""
+    round: int
+    task: Task
+    start: Vector
+    moments: Moments
+    """The server's normalisation of images, which is every device's."""
+    data_sha256: str
+    """The checksum of the dataset that is dealt out."""
+    state: OptimiserState
+    """What the device keeps from its last round; empty in its first."""
+    assigned: bool
+    """Whether the server says which device the node plays, as in a simulation."""
+
+    def record(self, start: ArrayRecord) -> RecordDict:
+        """As Flower carries it; `start` is what `parameters_record` made of the parameters."""
+        mean, deviation = self.moments
+        config = {
+            "experiment": self.experiment,
+            "round": self.round,
+            "device": self.task.device,
+            "curriculum": json.dumps(asdict(self.task.curriculum)),
+            "mean": mean.tolist(),
+            "deviation": deviation.tolist(),
+            "data-sha256": self.data_sha256,
+            "assigned": self.assigned,
+        }
+        return RecordDict(
+            {
+                ARRAYS: start,
+                STATE: _arrays(self.state),
+                CONFIG: ConfigRecord(config),
+            }
+        )
+
+    @classmethod
+    def read(cls, record: RecordDict) -> "Order":
+        """What the device was sent."""
+        config = record.config_records[CONFIG]
+        curriculum = json.loads(str(config["curriculum"]))
+        return cls(
+            experiment=str(config["experiment"]),
+            round=_whole(config["round"]),
+            task=Task(
+                _whole(config["device"]),
+                Curriculum(
+                    **{k: tuple(v) if isinstance(v, list) else v for k, v in curriculum.items()}
+                ),
+            ),
+            start=read_parameters(record.array_records[ARRAYS]),
+            moments=(_floats32(config["mean"]), _floats32(config["deviation"])),
+            data_sha256=str(config["data-sha256"]),
+            state=_vectors(record.array_records[STATE]),
+            assigned=bool(config["assigned"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a device sends back."""
+
+    round: int
+    update: Update
+    trained_from: str
+    """The digest of the parameters it started from."""
+    state: OptimiserState
+
+    def record(self) -> RecordDict:
+        """As Flower carries it."""
+        update = self.update
+        config = {
+            "round": self.round,
+            "device": update.device,
+            "trained-from": self.trained_from,
+            "samples": update.samples,
+            "losses": update.losses.tolist(),
+        }
+        if update.gain is not None:
+            config["gain"] = update.gain
+        return RecordDict(
+            {
+                ARRAYS: parameters_record(update.parameters),
+                STATE: _arrays(self.state),
+                CONFIG: ConfigRecord(config),
+            }
+        )
+
+    @classmethod
+    def read(cls, record: RecordDict, order: Order, width_count: int) -> "Answer":
+        """The answer to an order; raises `BadAnswerError` if it is not one.
+
+        Shape and finiteness of the parameters are the merge's to judge, as in every engine.
+        """
+        try:
+            config = record.config_records[CONFIG]
+            arrays, state = record.array_records[ARRAYS], record.array_records[STATE]
+            update = Update(
+                device=_whole(config["device"]),
+                parameters=read_parameters(arrays),
+                samples=_whole(config["samples"]),
+                losses=np.asarray(config["losses"], np.float64),
+                gain=_gain(config["gain"]) if "gain" in config else None,
+            )
+            answer = cls(
+                _whole(config["round"]), update, str(config["trained-from"]), _vectors(state)
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadAnswerError(f"its answer is not one of slimfl's: {error!r}") from None
+        asked = order.task.device
+        if update.device != asked:
+            raise BadAnswerError(
+                f"it answers as device {update.device}, and device {asked} was asked"
+            )
+        if answer.round != order.round:
+            raise BadAnswerError(f"it answers for round {answer.round}")
+        if answer.trained_from != digest(order.start):
+            raise BadAnswerError("it trained another model than the one it was sent")
+        if update.samples < 1 or update.losses.shape != (width_count,):
+            raise BadAnswerError("its answer has impossible counts")
+        size = len(order.start)
+        if any(
+            v.shape not in ((), (size,)) or not np.isfinite(v).all() for v in answer.state.values()
+        ):
+            raise BadAnswerError("its optimiser's state does not fit the model")
+        return answer
+
+
+def digest(parameters: Vector) -> str:
+    """Identifies a model, and with it the run and the round."""
+    return hashlib.sha256(np.ascontiguousarray(parameters).tobytes()).hexdigest()
+
+
+def parameters_record(parameters: Vector) -> ArrayRecord:
+    """A model as Flower carries it."""
+    return _arrays({PARAMETERS: parameters})
+
+
+def read_parameters(record: ArrayRecord) -> Vector:
+    """The model in a record that `parameters_record` made."""
+    return _vectors(record)[PARAMETERS]
+
+
+def _arrays(named: OptimiserState) -> ArrayRecord:
+    return ArrayRecord({name: Array(np.asarray(value)) for name, value in named.items()})
+
+
+def _vectors(record: ArrayRecord) -> OptimiserState:
+    """Flower's arrays as float32; the serialisation is NumPy's own, without pickle."""
+    named = {}
+    for name, array in record.items():
+        values = array.numpy()
+        if values.dtype != np.float32:
+            raise ValueError(f"{name} holds {values.dtype}, not float32")
+        named[name] = values
+    return named
+
+
+def _floats32(values: object) -> Vector:
+    return np.asarray(values, np.float32)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _gain(value: object) -> float:
+    if not isinstance(value, float) or not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{value!r} is not a power gain")
+    return value

@@ -1,0 +1,105 @@
+"""Which node is which device: three ways to know."""
+
+import logging
+import re
+from collections.abc import Collection
+from typing import Protocol
+
+from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.serverapp import Grid
+
+from slimfl.engines.flower.messages import CONFIG
+
+log = logging.getLogger(__name__)
+
+#: The name under which the key of device 3 is registered with the SuperLink.
+NAME = re.compile(r"device-(\d+)")
+
+
+class Roster(Protocol):
+    """Where devices can be reached."""
+
+    assigned: bool
+    """Whether a node plays the device that it is told to, instead of being one."""
+
+    def nodes(self) -> dict[int, int]:
+        """The node of every device that is there."""
+
+
+class AssignedRoster:
+    """A simulation: any node can play any device, so the k-th node is device k."""
+
+    assigned = True
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    def nodes(self) -> dict[int, int]:
+        """By position."""
+        return dict(enumerate(sorted(self.grid.get_node_ids())))
+
+
+class RegisteredRoster:
+    """A deployment with node authentication: a device is who its registered key says it is."""
+
+    assigned = False
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    def nodes(self) -> dict[int, int]:
+        """By the name under which the node's key was registered."""
+        told = []
+        for node in self.grid.get_nodes():
+            match = NAME.fullmatch(node.name)
+            if match:
+                told.append((int(match[1]), node.node_id))
+        return _one_each(told, {})
+
+
+class ClaimedRoster:
+    """A deployment without node authentication: every node is asked once who it is."""
+
+    assigned = False
+
+    def __init__(self, grid: Grid, timeout_s: float = 60.0) -> None:
+        self.grid, self.timeout_s = grid, timeout_s
+        self._devices: dict[int, int] = {}  # by node
+        self._last: dict[int, int] = {}
+
+    def nodes(self) -> dict[int, int]:
+        """By what the nodes say; a node that said nothing is asked again next time."""
+        present = sorted(self.grid.get_node_ids())
+        self._ask([node for node in present if node not in self._devices])
+        told = [(self._devices[node], node) for node in present if node in self._devices]
+        self._last = _one_each(told, self._last)
+        return self._last
+
+    def _ask(self, nodes: Collection[int]) -> None:
+        if not nodes:
+            return
+        # a record must not be empty to be delivered
+        content = RecordDict({CONFIG: ConfigRecord({"question": "device"})})
+        questions = [
+            Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=self.timeout_s)
+            for node in nodes
+        ]
+        for reply in self.grid.send_and_receive(questions, timeout=self.timeout_s):
+            if reply.has_error() or CONFIG not in reply.content.config_records:
+                continue
+            device = reply.content.config_records[CONFIG].get("device")
+            if isinstance(device, int):
+                self._devices[reply.metadata.src_node_id] = device
+
+
+def _one_each(told: list[tuple[int, int]], before: dict[int, int]) -> dict[int, int]:
+    """One node a device: of several, the one that was it before, else the first."""
+    nodes: dict[int, int] = {}
+    for device, node in told:
+        kept = nodes.setdefault(device, node)
+        if kept == node:
+            continue
+        if before.get(device) == node:
+            nodes[device], node = node, kept
+        log.warning("node %d says that it is device %d, as another does: ignored", node, device)
+    return nodes

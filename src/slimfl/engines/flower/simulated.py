@@ -1,0 +1,123 @@
+"""Flower's simulation engine inside this process: devices are Ray actors on this machine.
+
+Flower calls a ServerApp with its grid and ends when that returns. Here the ServerApp hands the grid
+over and waits, so that the round loop keeps running where it was started, with its progress bar and
+its run folder. One simulation serves all runs of a process with the same number of devices; it ends
+with the process, or when another is needed.
+"""
+
+import atexit
+import concurrent.futures.thread  # noqa: F401  (its hook has to be registered before ours)
+import logging
+import os
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from slimfl.engines.flower.engine import Connection
+from slimfl.engines.flower.roster import AssignedRoster
+from slimfl.errors import RunError
+
+#: Ray needs so long on a slow machine, and to end.
+START_S, END_S = 180.0, 60.0
+
+
+class SimulatedFederation:
+    """A running simulation with so many devices on so many cores."""
+
+    def __init__(self, devices: int, cores: int) -> None:
+        self.size = devices, cores
+        self._grid: queue.Queue[Any] = queue.Queue()
+        self._end = threading.Event()
+        # the path of a socket must be short, which the user's folder for such things may not be
+        short = "/tmp" if Path("/tmp").is_dir() else None
+        self._folder = tempfile.mkdtemp(prefix="slimfl-ray-", dir=short)
+        # Flower leaves files in the user's home otherwise
+        self._flower_home = os.environ.setdefault("FLWR_HOME", f"{self._folder}/flwr")
+        self._thread = threading.Thread(target=self._run, name="slimfl-flower", daemon=True)
+        self._thread.start()
+        try:
+            grid = self._grid.get(timeout=START_S)
+        except queue.Empty:
+            self.close()
+            raise RunError(f"Flower's simulation did not start within {START_S:g} s") from None
+        if isinstance(grid, BaseException):
+            self.close()
+            raise RunError(f"Flower's simulation did not start: {grid}") from grid
+        deadline = time.monotonic() + START_S
+        while len(list(grid.get_node_ids())) < devices and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.connection = Connection(grid, AssignedRoster(grid))
+
+    def _run(self) -> None:
+        devices, cores = self.size
+        try:
+            from flwr.app import Context
+            from flwr.serverapp import Grid, ServerApp
+            from flwr.simulation import run_simulation
+
+            from slimfl.engines.flower.app import client_app
+
+            for name in ("flwr", "ray"):
+                logging.getLogger(name).setLevel(logging.ERROR)
+            server_app = ServerApp()
+
+            @server_app.main()
+            def main(grid: Grid, context: Context) -> None:
+                self._grid.put(grid)
+                self._end.wait()
+
+            run_simulation(
+                server_app=server_app,
+                client_app=client_app,
+                num_supernodes=devices,
+                backend_config={
+                    "init_args": {
+                        "num_cpus": cores,
+                        "log_to_driver": False,
+                        "logging_level": logging.ERROR,
+                        "include_dashboard": False,
+                        "_temp_dir": self._folder,
+                    },
+                    "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+                },
+            )
+        except BaseException as error:  # a thread has nobody else to tell
+            self._grid.put(error)
+
+    def close(self) -> None:
+        """End the simulation and its processes."""
+        self._end.set()
+        self._thread.join(END_S)
+        if self._flower_home.startswith(self._folder):
+            os.environ.pop("FLWR_HOME", None)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+_running: SimulatedFederation | None = None
+
+
+def simulated(devices: int, cores: int) -> Connection:
+    """The connection to a simulation of that size, which is started if it is not there."""
+    global _running
+    if _running is None or _running.size != (devices, cores):
+        close()
+        _running = SimulatedFederation(devices, cores)
+    return _running.connection
+
+
+def close() -> None:
+    """End the simulation of this process, if there is one."""
+    global _running
+    if _running is not None:
+        _running.close()
+        _running = None
+
+
+# Flower's pool of threads is waited for before exit handlers run, by a hook of concurrent.futures;
+# hooks run last in, first out, so this one ends the simulation before it is waited for
+getattr(threading, "_register_atexit", atexit.register)(close)

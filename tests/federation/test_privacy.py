@@ -1,0 +1,206 @@
+"""Differential privacy: what is clipped, how much noise, and what epsilon is told."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import slimfl
+from slimfl.config import PrivacySection, build
+from slimfl.data import synthetic
+from slimfl.errors import RequestError
+from slimfl.federation import RefusedUpdateError, SegmentAverage, Simulation
+from slimfl.federation.privacy import Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.nn import Segments
+
+DATASET = synthetic(train=300, test=100, size=6)
+SIZES = (3000, 9000)
+SEGMENTS = Segments(np.repeat([0, 1], SIZES).astype(np.uint8), (0.5, 1.0))
+LAST = np.linspace(-1, 1, sum(SIZES)).astype(np.float32)
+
+
+def privacy(clip_norm=2.0, noise_multiplier=0.0, noise="seeded", devices=5):
+    section = PrivacySection(clip_norm=clip_norm, noise_multiplier=noise_multiplier, noise=noise)
+    return Privacy(section, devices, seed=3)
+
+
+def update(scale, seed=0):
+    change = np.random.default_rng(seed).normal(size=len(LAST))
+    return (LAST + scale * change / np.linalg.norm(change)).astype(np.float32)
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5])
+def test_epsilon_is_where_the_two_gaussians_differ_by_delta(mu, delta):
+    """The definition, integrated: delta is the mass by which N(mu, 1) exceeds e^eps N(0, 1)."""
+    epsilon = gaussian_epsilon(mu, delta)
+    begins = epsilon / mu + mu / 2  # from where on the density is e^eps times the other
+
+    def excess(x):
+        return norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x)
+
+    found, _ = quad(excess, begins, begins + 40, epsabs=delta * 1e-9, limit=200)
+    assert found == pytest.approx(delta, rel=1e-6)
+
+
+def test_epsilon_grows_with_the_rounds_and_does_not_overflow():
+    values = [gaussian_epsilon(math.sqrt(m) / 1.1, 1e-5) for m in (1, 10, 1000, 100_000)]
+    assert values == sorted(values)
+    assert math.isfinite(values[-1])
+    assert 0 < gaussian_delta(800.0, 40.0) < 1
+
+
+def test_what_arrives_is_shortened_to_the_norm_and_nothing_else_enters():
+    guard = privacy(clip_norm=2.0)
+    for delivered, whole in (((0,), SIZES[0]), ((0, 1), len(LAST))):
+        average = SegmentAverage(SEGMENTS, LAST)
+        guard.add(average, update(50.0), delivered, 0)
+        change = average.result().astype(np.float64) - LAST
+        assert np.linalg.norm(change) == pytest.approx(2.0, rel=1e-5)
+        assert not change[whole:].any()
+        direction = (update(50.0) - LAST)[:whole]
+        cosine = direction @ change[:whole] / np.linalg.norm(direction) / 2.0
+        assert cosine == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_short_update_stays_as_it_is():
+    average = SegmentAverage(SEGMENTS, LAST)
+    privacy(clip_norm=2.0).add(average, update(1.9), (0, 1), 0)
+    np.testing.assert_allclose(average.result(), update(1.9), atol=1e-6)
+
+
+def test_one_device_moves_the_sum_by_the_norm_at_most():
+    """The sensitivity behind epsilon: with a device's contribution replaced by nothing."""
+    with_it, without = SegmentAverage(SEGMENTS, LAST), SegmentAverage(SEGMENTS, LAST)
+    guard = privacy(clip_norm=2.0)
+    for average in (with_it, without):
+        for device, delivered in ((0, (0,)), (1, (0, 1)), (2, (0, 1))):
+            guard.add(average, update(30.0 + device, seed=device), delivered, device)
+    guard.add(with_it, update(1e6, seed=9), (0, 1), 3)
+    guard.add(without, LAST, (0, 1), 3)
+    assert with_it.weights.tolist() == without.weights.tolist() == [4, 3]
+    assert np.linalg.norm(with_it.sums - without.sums) == pytest.approx(2.0, rel=1e-4)
+
+
+def test_the_noise_of_a_segment_follows_from_how_many_delivered_it():
+    average = SegmentAverage(SEGMENTS, LAST)
+    guard = privacy(clip_norm=2.0, noise_multiplier=1.5)
+    for device, delivered in ((0, (0,)), (1, (0,)), (2, (0, 1))):
+        guard.add(average, LAST, delivered, device)
+    noise = guard.result(average, round=4).astype(np.float64) - LAST
+    for segment, count in ((0, 3), (1, 1)):
+        values = noise[SEGMENTS.positions[segment]]
+        expected = 1.5 * 2.0 / count
+        deviation_of_estimate = expected / math.sqrt(2 * len(values))
+        assert abs(values.std() - expected) < 5 * deviation_of_estimate
+        assert abs(values.mean()) < 5 * expected / math.sqrt(len(values))
+
+
+def test_a_segment_that_nobody_delivered_gets_no_noise():
+    average = SegmentAverage(SEGMENTS, LAST)
+    guard = privacy(noise_multiplier=1.0)
+    guard.add(average, update(1.0), (0,), 0)
+    model = guard.result(average, 1)
+    np.testing.assert_array_equal(model[SEGMENTS.positions[1]], LAST[SEGMENTS.positions[1]])
+
+
+def test_a_bad_update_is_refused_but_counts_as_one_that_changes_nothing():
+    average = SegmentAverage(SEGMENTS, LAST)
+    guard = privacy()
+    bad = update(1.0)
+    bad[5] = np.nan
+    with pytest.raises(RefusedUpdateError, match="NaN"):
+        guard.add(average, bad, (0, 1), 0)
+    assert average.weights.tolist() == [1, 1]
+    np.testing.assert_array_equal(average.result(), LAST)
+
+
+def test_seeded_noise_repeats_and_secret_noise_does_not():
+    def noisy(noise):
+        average = SegmentAverage(SEGMENTS, LAST)
+        guard = privacy(noise_multiplier=1.0, noise=noise)
+        guard.add(average, LAST, (0, 1), 0)
+        return guard.result(average, 7)
+
+    np.testing.assert_array_equal(noisy("seeded"), noisy("seeded"))
+    assert (noisy("secret") != noisy("secret")).mean() > 0.99
+    assert (noisy("secret") != noisy("seeded")).mean() > 0.99
+
+
+SETTINGS = {
+    "dataset": DATASET,
+    "rounds": 6,
+    "training__steps": 2,
+    "federation__participation": 0.5,
+    "privacy__clip_norm": 0.5,
+    "privacy__noise_multiplier": 1.2,
+    "privacy__noise": "seeded",
+}
+
+
+def heard_most(lines):
+    heard = np.zeros(10, int)
+    for line in lines:
+        for device, decoded in zip(line["devices"], line["decoded"], strict=True):
+            heard[device] += decoded > 0
+    return heard.max()
+
+
+def test_a_run_tells_the_epsilon_of_the_device_heard_most():
+    lines = slimfl.run(**SETTINGS).lines
+    for count in (1, 3, 6):
+        expected = gaussian_epsilon(math.sqrt(heard_most(lines[:count])) / 1.2, 1e-5)
+        assert lines[count - 1]["privacy"] == {"epsilon": expected, "delta": 1e-5}
+    assert all(line["training_loss"] == {} for line in lines)
+
+
+def test_without_noise_there_is_no_epsilon_and_without_a_norm_no_privacy():
+    clipped = slimfl.run(**{**SETTINGS, "privacy__noise_multiplier": 0.0})
+    assert clipped.lines[-1]["privacy"]["epsilon"] is None
+    plain = {k: v for k, v in SETTINGS.items() if not k.startswith("privacy")}
+    assert "privacy" not in slimfl.run(**plain).lines[-1]
+
+
+def test_a_resumed_run_remembers_what_was_spent(tmp_path, monkeypatch):
+    whole = slimfl.run(**SETTINGS)
+    step = Simulation.step
+
+    def interrupted(self):
+        if self.round == 3:
+            raise KeyboardInterrupt
+        return step(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Simulation, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            slimfl.run(out=tmp_path / "run", **SETTINGS)
+    resumed = slimfl.resume(tmp_path / "run", dataset=DATASET)
+    assert resumed.lines[-1]["privacy"] == whole.lines[-1]["privacy"]
+    np.testing.assert_array_equal(resumed.parameters, whole.parameters)
+
+
+def test_every_method_and_any_number_of_widths():
+    for changes in ({"method": "vanilla-0.5x"}, {"model__widths": (0.25, 0.5, 1.0)}):
+        lines = slimfl.run(**{**SETTINGS, "rounds": 2, **changes}).lines
+        assert lines[-1]["privacy"]["epsilon"] > 0
+
+
+def test_the_engines_agree_in_private():
+    native, torch = (slimfl.run(engine=engine, **SETTINGS) for engine in ("native", "torch"))
+    np.testing.assert_allclose(native.parameters, torch.parameters, atol=1e-4)
+
+
+def test_wrong_requests_say_what_to_change():
+    with pytest.raises(RequestError, match=r"privacy\.clip_norm"):
+        build({"privacy": {"noise_multiplier": 1.0}})
+    with pytest.raises(RequestError, match=r"federation\.average = uniform"):
+        build({"privacy": {"clip_norm": 1.0}, "federation": {"average": "samples"}})
+
+
+def test_clipping_alone_with_a_large_norm_changes_nothing():
+    settings = {k: v for k, v in SETTINGS.items() if not k.startswith("privacy")}
+    plain = slimfl.run(engine="torch", **settings)
+    clipped = slimfl.run(engine="torch", privacy__clip_norm=1e6, **settings)
+    np.testing.assert_allclose(plain.parameters, clipped.parameters, atol=1e-6)
