@@ -208,6 +208,16 @@ WRONG = {
     ),
     "segments": (("link", "--segments", "3", "--split", "0.8,0.2"), "agree"),
     "rates": (("link", "--spectral-efficiency", "fast"), "numbers"),
+    "superlink": (("run", "--superlink", "nowhere"), "HOST:PORT"),
+    "superlink elsewhere": (("run", "--superlink", "192.0.2.1:80"), "--root-certificates"),
+    "superlink for torch": (
+        ("run", "--engine", "torch", "--superlink", "127.0.0.1:1"),
+        "--engine flower",
+    ),
+    "own data": (("run", "--engine", "flower", "--set", "data.partition=own"), "--superlink"),
+    "measured gains": (("run", "--set", "radio.gains=measured"), "engine flower"),
+    "noise without a norm": (("run", "--set", "privacy.noise_multiplier=1"), "clip_norm"),
+    "kit": (("deploy", "up", "."), "slimfl deploy init"),
 }
 
 
@@ -234,6 +244,50 @@ def test_a_wrong_request_is_status_2_and_one_sentence(name, here, tmp_path):
     assert hint in error
     assert error.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", *SMALL, "--engine", "flower"), ("deploy", "init", "kit"), ("deploy", "up", "kit")],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_path, monkeypatch):
+    import importlib.util
+
+    find_spec = importlib.util.find_spec
+    absent = ("flwr", "ray")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name in absent else find_spec(name, *a),
+    )
+    status, out, error = here(*arguments)
+    assert (status, out) == (2, "")
+    assert "pip install slimfl[flower]" in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+    assert here("doctor")[0] == 0
+
+
+def test_a_kit_is_laid_out_and_asked_for_its_state(here, tmp_path):
+    status, out, _ = here("deploy", "init", "kit", "--devices", 2, "--port", 9, "--json")
+    assert status == 0
+    assert json.loads(out) == {
+        "kit": str(tmp_path / "kit"), "address": "127.0.0.1:9", "devices": 2,
+    }  # fmt: skip
+    status, out, _ = here("deploy", "status", "kit", "--json")
+    assert status == 0
+    assert [row["state"] for row in json.loads(out)["processes"]] == [
+        "does not answer", "unknown", "unknown",
+    ]  # fmt: skip
+    assert here("deploy", "down", "kit")[0] == 0  # nothing runs: nothing to do
+    status, _, error = here("run", *SMALL, "--devices", 2, "--superlink", "kit", "--out", "group")
+    assert status == 1
+    assert "does not answer" in error
+    status, _, error = here("run", *SMALL, "--superlink", "kit", "--out", "group")
+    assert status == 2
+    assert "--devices 2" in error
+    assert not (tmp_path / "group").exists()
 
 
 def test_a_wrong_request_leaves_no_traceback_in_a_shell(tmp_path):
@@ -269,5 +323,5 @@ def test_help_waits_for_no_heavy_import():
         capture_output=True,
         text=True,
     ).stderr
-    for heavy in ("torch", "numpy", "pydantic", "rich", "matplotlib", "plotly"):
+    for heavy in ("torch", "numpy", "pydantic", "rich", "matplotlib", "plotly", "flwr", "ray"):
         assert f" {heavy}\n" not in loaded, f"{heavy} is imported before a command needs it"

@@ -13,6 +13,7 @@ from slimfl.cli.bench import bench
 from slimfl.cli.bound import bound
 from slimfl.cli.cost import cost
 from slimfl.cli.data import data
+from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
@@ -32,6 +33,7 @@ app = typer.Typer(
 for command in (run, resume, compare, report, reproduce, link, bound, cost, bench, doctor):
     app.command()(command)
 app.add_typer(data, name="data")
+app.add_typer(deploy, name="deploy")
 
 
 def main() -> None:

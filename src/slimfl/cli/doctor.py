@@ -41,6 +41,7 @@ def _engines() -> list[dict[str, Any]]:
     import torch
 
     from slimfl.engines.allocator import tune_allocator
+    from slimfl.engines.choose import why_not_flower
     from slimfl.engines.cores import available_cores
     from slimfl.engines.native_engine import native_module
 
@@ -57,6 +58,7 @@ def _engines() -> list[dict[str, Any]]:
             else "not compiled: install a C++ compiler, then install slimfl again",
         ),
         _finding("torch engine", True, f"torch {torch.__version__}, {available_cores()} cores"),
+        _finding("flower engine", why_not_flower() is None, why_not_flower() or _flower_versions()),
         _finding("GPU", cuda, gpu),
         _finding(
             "allocator",
@@ -64,6 +66,12 @@ def _engines() -> list[dict[str, Any]]:
             "glibc, tuned for training" if tuned else "not glibc; training may be slower",
         ),
     ]
+
+
+def _flower_versions() -> str:
+    from importlib.metadata import version
+
+    return f"flwr {version('flwr')}, ray {version('ray')}"
 
 
 def _data() -> list[dict[str, Any]]:

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from slimfl.config import Experiment
     from slimfl.data import Dataset
     from slimfl.federation import RunFolder
+    from slimfl.flower.superlink import SuperLink
+
+SuperLinkOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Engine flower: train with the devices of this SuperLink on this machine, HOST:PORT "
+        "or a kit's folder; without it, devices are simulated.",
+        show_default=False,
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(help="By which to know the SuperLink at HOST:PORT.", show_default=False),
+]
 
 #: SlimFL beside Vanilla FL at every width: the comparison of the paper.
 DEFAULT_METHODS = "slimfl,vanilla-1.5x"
@@ -29,10 +43,12 @@ def run(
     alpha: Annotated[float | None, typer.Option(help="Dirichlet concentration.")] = None,
     rounds: Annotated[int | None, typer.Option()] = None,
     devices: Annotated[int | None, typer.Option()] = None,
-    engine: Annotated[str | None, typer.Option(help="auto, torch or native.")] = None,
+    engine: Annotated[str | None, typer.Option(help="auto, torch, native or flower.")] = None,
     seed: Annotated[str | None, typer.Option(help="One or more, separated by commas.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the runs and the report.")] = None,
+    superlink: SuperLinkOption = None,
+    root_certificates: Certificates = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
@@ -70,7 +86,7 @@ def run(
             data__alpha=alpha,
             rounds=rounds,
             federation__devices=devices,
-            engine=engine,
+            engine="flower" if superlink and engine is None else engine,
             seed=seeds,
             threads=1 if on else None,  # one core a run
             data__dir=data_dir.absolute() if data_dir else None,
@@ -80,10 +96,9 @@ def run(
                 words = (name, *(text.replace(" ", "") for text in point), f"seed{one.seed}")
                 planned.setdefault("-".join(words), one.model_copy(update={"method": name}))
     check_trackers(experiments[0].track)
+    link = _superlink(superlink, root_certificates, list(planned.values()))
     if on:
-        from slimfl.grids import check_place
-
-        check_place(on)
+        _check_place(on, list(planned.values()))
     group = out or _default_folder(experiments[0])
     if group.is_dir() and any((group / name).exists() for name in planned):
         raise RequestError(
@@ -91,35 +106,46 @@ def run(
             "or choose another --out"
         )
 
+    if link:
+        link.nodes()  # it answers
     # everything is checked and laid out before the first round, so that resume knows the whole plan
     dataset = load_dataset(experiments[0])
     folders = []
     for name, one in planned.items():
         sim = Simulation(one, dataset=dataset)
         folders.append(RunFolder.create(group / name, sim.experiment, sim.provenance()))
-    aside().print(sim.engine_reason, highlight=False)
+    where = f"flower engine with the SuperLink at {link.address}" if link else sim.engine_reason
+    aside().print(where, highlight=False)
     if on:
         _side_by_side(folders, on)
     else:
-        _carry_out(folders, dataset)
+        _carry_out(folders, dataset, superlink=link)
     _close(group, [folder.path for folder in folders], json)
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs.")],
     data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
+    superlink: SuperLinkOption = None,
+    root_certificates: Certificates = None,
     on: On = None,
     json: Json = False,
 ) -> None:
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
+    from slimfl.errors import RequestError
     from slimfl.federation import RunFolder
     from slimfl.report import find
 
     folders = [RunFolder.open(record.path) for record in find([run])]
+    experiments = [folder.experiment() for folder in folders]
+    link = _superlink(superlink, root_certificates, experiments)
+    if link and data_dir:
+        raise RequestError("--data-dir does not reach the SuperLink; set SLIMFL_DATA where it runs")
     if on:
+        _check_place(on, experiments)
         _side_by_side(folders, on)
     else:
-        _carry_out(folders, None, data_dir)
+        _carry_out(folders, None, data_dir, link)
     _close(run, [folder.path for folder in folders], json)
 
 
@@ -140,6 +166,18 @@ def _points(grid: list[str]) -> list[tuple[str, ...]]:
     return list(itertools.product(*axes))
 
 
+def _check_place(on: str, experiments: list["Experiment"]) -> None:
+    from slimfl.errors import RequestError
+    from slimfl.grids import check_place
+
+    check_place(on)
+    if any(one.engine == "flower" for one in experiments):
+        raise RequestError(
+            "--on places whole runs and the flower engine places devices; give --on or "
+            "--engine flower, not both"
+        )
+
+
 def _side_by_side(folders: list["RunFolder"], on: str) -> None:
     from slimfl.cli.jobs_bar import jobs_bar
     from slimfl.grids import Job, run_jobs
@@ -154,8 +192,44 @@ def _default_folder(experiment: "Experiment") -> Path:
     return Path("runs") / name
 
 
+def _superlink(
+    where: str | None, certificates: Path | None, experiments: list["Experiment"]
+) -> "SuperLink | None":
+    """The SuperLink that the options name, if the experiments are for one."""
+    from slimfl.engines.choose import why_not_flower
+    from slimfl.errors import RequestError
+
+    flower = [one for one in experiments if one.engine == "flower"]
+    if flower and why_not_flower() is not None:
+        raise RequestError(f"the flower engine cannot run this: {why_not_flower()}")
+    if where is None:
+        for one in flower:
+            from slimfl.engines.flower.connect import check_simulated
+
+            check_simulated(one)
+        return None
+    if len(flower) < len(experiments):
+        raise RequestError("--superlink is for runs of the flower engine; use --engine flower")
+    from slimfl.flower.kit import Kit
+    from slimfl.flower.superlink import SuperLink
+
+    if not Path(where).is_dir():
+        return SuperLink(where, certificates)
+    kit = Kit.open(Path(where))
+    for one in flower:
+        if one.federation.devices != kit.devices:
+            raise RequestError(
+                f"the kit {where} has {kit.devices} devices and the experiment "
+                f"{one.federation.devices}; give --devices {kit.devices}"
+            )
+    return kit.superlink
+
+
 def _carry_out(
-    folders: list["RunFolder"], dataset: "Dataset | None", data_dir: Path | None = None
+    folders: list["RunFolder"],
+    dataset: "Dataset | None",
+    data_dir: Path | None = None,
+    superlink: "SuperLink | None" = None,
 ) -> None:
     from slimfl.cli.progress import ProgressCallback, progress_bar
     from slimfl.federation import Simulation, finished
@@ -169,6 +243,11 @@ def _carry_out(
                 moved = experiment.data.model_copy(update={"dir": data_dir.absolute()})
                 experiment = experiment.model_copy(update={"data": moved})
             if finished(experiment, folder.metrics()):
+                continue
+            if superlink is not None:
+                from slimfl.flower.deployed import carry_out
+
+                carry_out(folder, superlink, [ProgressCallback(progress, folder.name)])
                 continue
             sim = Simulation(experiment, dataset=dataset)
             sim.check_provenance(folder.provenance())

@@ -1,0 +1,130 @@
+"""`slimfl deploy`: a federation of separate machines, or its processes on this one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slimfl.cli.output import Json, aside, show, show_json
+
+if TYPE_CHECKING:
+    from slimfl.flower.kit import Federation
+
+deploy = typer.Typer(
+    help="Lay out and run a federation of separate processes and machines on Flower.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[Path, typer.Argument(help="The kit's folder.", show_default=False)]
+
+
+@deploy.command()
+def init(
+    folder: Folder,
+    devices: Annotated[int, typer.Option(help="How many devices there are.", min=1)] = 3,
+    host: Annotated[
+        str, typer.Option(help="The server's name or address, as the devices reach it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The server's port.", min=1, max=65535)] = 8000,
+    device_port: Annotated[
+        int,
+        typer.Option(help="Device 0's own port on loopback; others count up.", min=1, max=65535),
+    ] = 9094,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where the devices' data are, if all have it at one place.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write certificates, node keys, configurations and start scripts."""
+    _need_flower()
+    from slimfl.flower.kit import lay_out
+
+    data = data_dir.absolute() if data_dir else None
+    kit = lay_out(folder, devices, host, port, device_port=device_port, data_dir=data)
+    if json:
+        show_json({"kit": kit.path, "address": kit.superlink.address, "devices": devices})
+        return
+    aside().print(
+        f"{folder} holds a federation of {devices} devices with the server at "
+        f"{kit.superlink.address}. On this machine: slimfl deploy up {folder}. On others: copy "
+        "server/ and device-*/ each to its machine (docs/deployment.md).",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@deploy.command()
+def up(
+    folder: Folder,
+    server_only: Annotated[
+        bool, typer.Option("--server-only", help="Start the server, and register the devices.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Start the server and the devices on this machine, and wait until they are there."""
+    federation = _federation(folder)
+    federation.up(server_only)
+    _show(federation, json)
+
+
+@deploy.command()
+def status(folder: Folder, json: Json = False) -> None:
+    """Say what runs here and which devices the server sees."""
+    _show(_federation(folder), json)
+
+
+@deploy.command()
+def down(folder: Folder, json: Json = False) -> None:
+    """End all processes of the kit on this machine."""
+    federation = _federation(folder)
+    federation.down()
+    _show(federation, json)
+
+
+@deploy.command()
+def register(folder: Folder, json: Json = False) -> None:
+    """Make the keys of all devices known to a server that was started otherwise."""
+    federation = _federation(folder)
+    federation.register()
+    _show(federation, json)
+
+
+@deploy.command()
+def revoke(
+    folder: Folder,
+    device: Annotated[int, typer.Argument(help="The number of the device.", min=0)],
+    json: Json = False,
+) -> None:
+    """Refuse a device from now on."""
+    federation = _federation(folder)
+    federation.revoke(device)
+    _show(federation, json)
+
+
+def _need_flower() -> None:
+    from slimfl.engines.choose import why_not_flower
+    from slimfl.errors import RequestError
+
+    obstacle = why_not_flower()
+    if obstacle is not None:
+        raise RequestError(f"a deployment needs Flower: {obstacle}")
+
+
+def _federation(folder: Path) -> "Federation":
+    _need_flower()
+    from slimfl.flower.kit import Federation, Kit
+
+    return Federation(Kit.open(folder))
+
+
+def _show(federation: "Federation", json: bool) -> None:
+    rows = federation.status()
+    if json:
+        show_json({"address": federation.kit.superlink.address, "processes": rows})
+        return
+    from rich.table import Table
+
+    table = Table("", "state", "process", title=f"SuperLink at {federation.kit.superlink.address}")
+    for row in rows:
+        table.add_row(row["name"], row["state"], str(row["pid"] or ""))
+    show(table)

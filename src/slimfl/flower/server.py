@@ -1,0 +1,22 @@
+"""The ServerApp: goes on with a run folder on the machine of the SuperLink."""
+
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from slimfl.api import resume
+from slimfl.federation import RunFolder
+
+server_app = ServerApp()
+
+
+@server_app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Carry out the rounds that the run folder still lacks."""
+    folder = RunFolder.open(Path(str(context.run_config["run-folder"])))
+    # Flower tries for ever to reach a SuperLink that is gone, which nobody would get to know
+    invoker = getattr(grid, "_retry_invoker", None)
+    if invoker is not None:
+        invoker.max_time = folder.experiment().flower.wait_s
+    resume(folder.path, grid=grid)

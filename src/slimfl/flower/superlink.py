@@ -1,0 +1,147 @@
+"""A SuperLink as slimfl needs it: register devices, start a run, ask how it goes, stop it."""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slimfl.errors import RequestError, RunError
+from slimfl.flower.bundle import bundle
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a run does in Flower's words."""
+
+    status: str
+    """`pending`, `starting`, `running` or `finished`."""
+    completed: bool
+    details: str
+
+
+@dataclass(frozen=True)
+class SuperLink:
+    """Where a SuperLink is, and the certificate by which to know it."""
+
+    address: str
+    root_certificates: Path | None = None
+
+    def __post_init__(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        if not host or not port.isdigit():
+            raise RequestError(
+                f"--superlink takes HOST:PORT or a kit's folder, not {self.address!r}"
+            )
+        if self.root_certificates is None and not _is_loopback(host):
+            raise RequestError(
+                f"{self.address} is not this machine, so its certificate is needed: give "
+                "--root-certificates a file, or --superlink the kit's folder"
+            )
+
+    def register(self, public_key: bytes, name: str) -> int:
+        """Make a device's key known under a name; returns its node's number."""
+        from flwr.proto.control_pb2 import RegisterNodeRequest
+
+        with self._client() as client:
+            request = RegisterNodeRequest(public_key=public_key, name=name)
+            return int(client.RegisterNode(request).node_id)
+
+    def unregister(self, node: int) -> None:
+        """Refuse a node from now on."""
+        from flwr.proto.control_pb2 import UnregisterNodeRequest
+
+        with self._client() as client:
+            client.UnregisterNode(UnregisterNodeRequest(node_id=node))
+
+    def nodes(self) -> dict[int, str]:
+        """The state of every node: `registered`, `online`, `offline` or `unregistered`."""
+        from flwr.proto.control_pb2 import ListNodesRequest
+
+        with self._client() as client:
+            found = client.ListNodes(ListNodesRequest()).nodes_info
+            return {int(node.node_id): str(node.status) for node in found}
+
+    def start(self, run_folder: Path) -> int:
+        """Have the SuperLink carry out a run folder; returns the run's number."""
+        from flwr.common.serde import fab_to_proto, user_config_to_proto
+        from flwr.proto.control_pb2 import StartRunRequest
+        from flwr.supercore.fab import Fab
+
+        content = bundle()
+        fab = Fab(hashlib.sha256(content).hexdigest(), content, {})
+        config = user_config_to_proto({"run-folder": str(run_folder.absolute())})
+        with self._client() as client:
+            reply = client.StartRun(StartRunRequest(fab=fab_to_proto(fab), override_config=config))
+        if not reply.HasField("run_id"):
+            raise RunError(f"the SuperLink at {self.address} did not start the run: {reply.note}")
+        return int(reply.run_id)
+
+    def status(self, run: int) -> RunStatus:
+        """How a run does."""
+        from flwr.proto.control_pb2 import ListRunsRequest
+
+        with self._client() as client:
+            found = client.ListRuns(ListRunsRequest(run_id=run)).run_dict
+        if run not in found:
+            return RunStatus("finished", False, "the SuperLink does not know this run any more")
+        state = found[run].status
+        return RunStatus(state.status, state.sub_status == "completed", state.details)
+
+    def stop(self, run: int) -> None:
+        """End a run."""
+        from flwr.proto.control_pb2 import StopRunRequest
+
+        with self._client() as client:
+            client.StopRun(StopRunRequest(run_id=run))
+
+    def healthy(self) -> bool:
+        """Whether it answers."""
+        try:
+            self.nodes()
+        except RunError:
+            return False
+        return True
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        import httpx
+        from flwr.supercore.control import ControlHttpClient
+        from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+
+        certificate = self.root_certificates
+        if certificate is not None and not certificate.is_file():
+            raise RequestError(f"there is no certificate {certificate}; give its path")
+        client = ControlHttpClient.from_server_address(
+            server_address=self.address,
+            insecure=certificate is None,
+            root_certificates=certificate.read_bytes() if certificate else None,
+            interceptors=[RuntimeVersionHttpInterceptor(component_name="slimfl")],
+        )
+        try:
+            yield client
+        except httpx.HTTPStatusError as error:
+            told = error.response.text.strip() or error
+            raise RunError(f"the SuperLink at {self.address} refused: {told}") from error
+        except httpx.HTTPError as error:
+            raise UnreachableError(
+                f"the SuperLink at {self.address} does not answer ({error}); start it, or check "
+                "the address and the certificate"
+            ) from error
+        finally:
+            client.close()
+
+
+class UnreachableError(RunError):
+    """There is no SuperLink at the address."""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
