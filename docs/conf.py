@@ -39,8 +39,11 @@ exclude_patterns = ["_build", "_generated", "results"]
 nitpicky = True
 # Types of other projects: their inventories would have to be fetched.
 nitpick_ignore_regex = [
-    ("py:.*", r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types)\..*"),
-    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType)"),
+    (
+        "py:.*",
+        r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types|flwr|ray|string)\..*",
+    ),
+    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType|Grid)"),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
 ]
 

@@ -23,7 +23,6 @@ MEANINGS = {
     "seed": "Fixes every random draw: partition, initialisation, batches, fading.",
     "rounds": "How many rounds to run.",
     "engine": "Who does the arithmetic; `auto` takes the fastest that can run the experiment.",
-    "data.partition": "How the training samples are dealt to the devices.",
     "data.shards_per_device": "`shards` only: label-sorted shards for each device.",
     "data.test_samples": "Use only so many test samples (all when absent).",
     "model.widths": "The nested widths, ascending, ending with 1.0.",

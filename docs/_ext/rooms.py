@@ -9,7 +9,7 @@ from pathlib import Path
 
 #: Rooms in the order in which an update passes them; what is not listed comes after.
 ORDER = ("api", "data", "nn", "training", "radio", "theory", "engines", "federation", "report",
-         "experiments")  # fmt: skip
+         "flower", "grids", "experiments")  # fmt: skip
 #: `config` has a page of its own for its keys; `cli` is the command line page.
 ELSEWHERE = {"config", "rng", "errors", "cli", "_native"}
 
@@ -33,10 +33,9 @@ def _page(room: str) -> str:
     if not hasattr(package, "__path__"):
         return f"# {room}\n\n" + _automodule(name)
     lines = [f"# {room}", "", inspect.getdoc(package) or "", ""]
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            full = f"{name}.{module.name}"
-            lines += [f"## `{full}`", "", _automodule(full)]
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        if not module.name.rpartition(".")[2].startswith("_"):
+            lines += [f"## `{module.name}`", "", _automodule(module.name)]
     return "\n".join(lines)
 
 
