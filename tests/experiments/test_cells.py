@@ -57,3 +57,16 @@ def test_every_scale_says_what_it_shortens():
         assert str(scale.seeds) in scale.shortened
     longer = replace(SCALES["small"], steps=77)
     assert "77" in longer.shortened
+
+
+def test_key_does_not_change_when_the_experiment_learns_a_new_key():
+    base = tiny()
+
+    class Later(type(base.experiment)):
+        new: int = 0
+
+    def later(**changes):
+        return Cell(Later(**(base.experiment.model_dump() | changes)))
+
+    assert later().key == base.key
+    assert later(new=1).key != base.key

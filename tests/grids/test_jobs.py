@@ -80,8 +80,7 @@ def test_ray_goes_on_with_what_is_there_and_survives_a_lost_worker(tmp_path, mon
     assert (tmp_path / "died").exists()
     complete(alone)
     assert_same([begun], [alone])
-    longer = Job(begun.folder, begun.experiment.model_copy(update={"rounds": 5}))
-    assert not is_complete(longer)
+    assert is_complete(begun)
 
 
 def _dies_once(marker):
@@ -210,3 +209,15 @@ def test_a_grid_from_the_command_line(tmp_path):
     points = {(run["alpha"], run["noise_dbm"]) for run in runs}
     assert points == {(a, n) for a in (0.5, 2.0) for n in (-40.0, -45.0)}
     assert all(run["complete"] for run in runs)
+
+
+def test_a_folder_of_another_experiment_is_refused(tmp_path):
+    made = job(tmp_path, rounds=1)
+    complete(made)
+    for change in ({"training__learning_rate": 0.5}, {"rounds": 5}):
+        other = Job(made.folder, job(tmp_path, **({"rounds": 1} | change)).experiment)
+        for asked in (is_complete, complete):
+            with pytest.raises(RequestError, match="another experiment"):
+                asked(other)
+    moved = made.experiment.model_copy(update={"threads": 2, "engine": "torch"})
+    assert is_complete(Job(made.folder, moved))

@@ -18,7 +18,12 @@ from slimfl.experiments.scale import PAPER_DEVICES, Scale
 from slimfl.grids import Job
 
 #: What does not change the numbers of a run: where it ran, and who watched.
-_CIRCUMSTANCES: dict[str, bool | set[str]] = {"threads": True, "track": True, "data": {"dir"}}
+_CIRCUMSTANCES: dict[str, bool | set[str]] = {
+    "threads": True,
+    "track": True,
+    "flower": True,
+    "data": {"dir"},
+}
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,14 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything in the experiment that its numbers depend on."""
-        tree = self.experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES)
+        """The hash of everything in the experiment that its numbers depend on.
+
+        A key with its default value is left out, so that runs made before a key existed are found;
+        should a default ever change, the experiment in the folder no longer fits (`grids.job`).
+        """
+        tree = self.experiment.model_dump(
+            mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True
+        )
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from slimfl.config import DataSection, Experiment
+from slimfl.config import DataSection, Experiment, FlowerSection
 from slimfl.data import Dataset
+from slimfl.errors import RequestError
 from slimfl.federation import Callback, RunFolder, Simulation, finished
 from slimfl.federation import run as run_simulation
 from slimfl.federation.run_folder import EXPERIMENT, METRICS
@@ -50,7 +51,7 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
         if is_complete(job):
             return
         folder = RunFolder.open(job.folder)
-        experiment = folder.experiment()
+        experiment = _fitting(job, folder)
         sim = Simulation(experiment, dataset=_dataset(experiment.data))
         sim.check_provenance(folder.provenance())
     else:
@@ -61,9 +62,28 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
 
 def is_complete(job: Job) -> bool:
     """Whether a job has nothing left to run."""
-    return (job.folder / EXPERIMENT).exists() and finished(
-        job.experiment, RunFolder.open(job.folder).metrics()
-    )
+    if not (job.folder / EXPERIMENT).exists():
+        return False
+    folder = RunFolder.open(job.folder)
+    return finished(_fitting(job, folder), folder.metrics())
+
+
+def _fitting(job: Job, folder: RunFolder) -> Experiment:
+    """The experiment in a job's folder, which must be the job's but for what a run settles."""
+    held = folder.experiment()
+    if _asked(held) != _asked(job.experiment):
+        raise RequestError(
+            f"{folder.path} holds a run of another experiment; move it away, or choose another "
+            "folder"
+        )
+    return held
+
+
+def _asked(experiment: Experiment) -> Experiment:
+    """An experiment without what depends on the machine that runs it."""
+    here = {"engine": "auto", "threads": None, "track": (), "flower": FlowerSection()}
+    data = experiment.data.model_copy(update={"dir": None})
+    return experiment.model_copy(update={**here, "data": data})
 
 
 def _dataset(section: DataSection) -> Dataset:
