@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 import slimfl
-from slimfl.nn import cost, initialise
+from slimfl.nn import average_pool, cost, initialise
 
 WIDTHS = (0.25, 0.5, 1.0)
 
@@ -38,7 +38,7 @@ class Residual(nn.Module):
         """The logits at the active width; nothing here needs to know which one it is."""
         x = torch.relu(self.stem(images))
         x = torch.relu(x + self.inner(x))
-        logits: Tensor = self.head(x.mean((2, 3)))
+        logits: Tensor = self.head(average_pool(x))  # as x.mean((2, 3)), and faster
         return logits
 
 

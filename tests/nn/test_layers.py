@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width
+from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, average_pool
 
 WIDTHS = st.integers(1, 100).map(lambda n: n / 100)
 
@@ -134,3 +134,12 @@ def test_layers_are_slimmable_and_say_so():
     assert not isinstance(nn.Linear(1, 2), Slimmable)
     assert "depthwise" in repr(SlimConv2d(4, 4, 3, groups=4))
     assert "4, 8" in repr(SlimLinear(4, 8))
+
+
+def test_average_pool_is_the_mean_and_its_gradient_keeps_the_layout():
+    x = torch.rand(3, 4, 5, 6).to(memory_format=torch.channels_last).requires_grad_()
+    torch.testing.assert_close(average_pool(x), x.mean((2, 3)))
+    weights = torch.rand(3, 4)
+    (average_pool(F.relu6(x)) * weights).sum().backward()
+    torch.testing.assert_close(x.grad, (weights / 30)[:, :, None, None].expand_as(x))
+    assert x.grad.is_contiguous(memory_format=torch.channels_last)

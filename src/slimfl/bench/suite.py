@@ -39,7 +39,7 @@ def benchmark(
 ) -> dict[str, Any]:
     """All measurements as one document of plain values."""
     native = native_module() is not None
-    base = Work(images_per_device=max(1, images // 10))
+    base = Work(images_per_device=max(1, images // Work.devices))
     document: dict[str, Any] = {
         "machine": {"cores": available_cores(), "processor": platform.machine()},
         "repetitions": repetitions,

@@ -13,7 +13,7 @@ class Work:
     """So many devices, each with so many images, one local epoch in batches."""
 
     kind: str = "sustrain"
-    devices: int = 10
+    devices: int = 20
     images_per_device: int = 192
     batch_size: int = 64
     widths: tuple[float, ...] = (0.5, 1.0)

@@ -69,7 +69,7 @@ def bare_runner(work: Work, tuned: bool) -> DoWork:
     if tuned:
         torch.set_num_threads(1)
         tune_allocator()
-    loop = BareLoop(work.kind, work.devices, work.images_per_device, work.batch_size)
+    loop = BareLoop(work.kind, work.devices, work.images_per_device, work.batch_size, tuned)
 
     def round_() -> dict[str, float]:
         loop.round()

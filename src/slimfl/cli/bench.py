@@ -11,7 +11,7 @@ from slimfl.cli.output import Json, aside, show, show_json
 
 def bench(
     repetitions: Annotated[int, typer.Option(min=2)] = 7,
-    images: Annotated[int, typer.Option(help="Images a repetition.", min=64)] = 1920,
+    images: Annotated[int, typer.Option(help="Images a repetition.", min=64)] = 3840,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
     ] = False,

@@ -5,7 +5,7 @@ from slimfl.nn.build import MODELS, build, check
 from slimfl.nn.cost import WidthCost, cost, multiply_adds
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
-from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable
+from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
 from slimfl.nn.segments import Segments, segments
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.nn.widths import active_width, at_width, channels_at
@@ -22,6 +22,7 @@ __all__ = [
     "WidthCost",
     "active_width",
     "at_width",
+    "average_pool",
     "build",
     "channels_at",
     "check",

@@ -126,6 +126,15 @@ class SlimLinear(nn.Module):
         return f"{self.in_features}, {self.out_features}"
 
 
+def average_pool(x: Tensor) -> Tensor:
+    """The mean of every channel of images [sample, channel, row, column].
+
+    As a scaled sum: the gradient of `x.mean((2, 3))` comes in another memory layout than
+    channels-last activations have, which costs a quarter of a training step on a CPU.
+    """
+    return x.sum((2, 3)) / (x.shape[2] * x.shape[3])
+
+
 def _reset(weight: Tensor, bias: Tensor | None) -> None:
     """PyTorch's own default, so that an adapted network starts as its original would."""
     nn.init.kaiming_uniform_(weight, a=5**0.5)

@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slimfl.nn.layers import SlimConv2d, SlimLinear
+from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.widths import channels_at
 
 
@@ -45,5 +45,5 @@ class ULMobileNet(nn.Module):
         x = F.relu6(self.pointwise1(x))
         x = F.relu6(self.depthwise2(x))
         x = F.relu6(self.pointwise2(x))
-        logits: Tensor = self.head(x.mean((2, 3)))
+        logits: Tensor = self.head(average_pool(x))
         return logits
