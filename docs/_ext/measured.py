@@ -84,6 +84,9 @@ def bench_tables(document: dict[str, Any]) -> list[str]:
             lines.append(f"| {' | '.join(cells)} |")
         lines += [f"| {name} | failed: {why} |" for name, why in row.get("failed", {}).items()]
         lines.append("")
+        if "flower_overhead_ms" in row:
+            more = spread(row["flower_overhead_ms"], ".1f")
+            lines += [f"Through Flower and Ray a device takes {more} ms more in a round.", ""]
     return lines
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from slimfl.bench.ratios import rates, ratio
 from slimfl.bench.runners import Runner, interleave, local_runner
+from slimfl.bench.suite import FLOWER, flower_simulation
 from slimfl.bench.table import tables
 from slimfl.bench.work import Work
 from slimfl.errors import RunError
@@ -54,6 +55,15 @@ def test_every_runner_does_the_work(name, kind):
 
 
 @pytest.mark.slow
+def test_rounds_through_flower_do_the_work():
+    pytest.importorskip("flwr")
+    work = Work("fedavg", devices=2, images_per_device=6, batch_size=4)
+    [result] = interleave([flower_simulation(work)], 1)[FLOWER]
+    assert result["images"] == 12
+    assert result["seconds"] > 0
+
+
+@pytest.mark.slow
 def test_a_cohort_is_part_of_the_population():
     work = Work(devices=30, images_per_device=3, batch_size=3, cohort=5)
     [result] = interleave([local_runner("native", work)], 1)["native"]
@@ -69,6 +79,7 @@ def test_a_table_shows_every_row_also_those_that_lose_or_fail():
         "startup_s": {"torch": 1.0, "rival": 2.0},
         "peak_mb": {"torch": 1.0, "rival": 2.0},
         "failed": {"other": "no such luck"},
+        "flower_overhead_ms": {"median": 3.0, "min": 2.5, "max": 4.0},
     }
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(tables({"rows": {"fedavg": row}}))
@@ -76,3 +87,4 @@ def test_a_table_shows_every_row_also_those_that_lose_or_fail():
     assert "rival" in text
     assert "0.50 (0.40 - 0.60)" in text
     assert "no such luck" in text
+    assert "3.0 (2.5 - 4.0) ms more" in text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.data.idx import parse, read_bytes
+from slimfl.data.idx import parse, read_bytes, serialise
 from slimfl.errors import RequestError
 
 
@@ -90,3 +90,9 @@ def test_a_missing_file_or_a_folder_is_refused_by_name(tmp_path):
         read_bytes(tmp_path / "absent")
     with pytest.raises(RequestError, match="cannot be read"):
         read_bytes(tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(0,), (5,), (3, 4), (2, 3, 4)])
+def test_serialised_as_others_write_it(shape, to_idx):
+    array = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    assert serialise(array) == to_idx(array)

@@ -1,25 +1,32 @@
 """What `slimfl bench` measures."""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from slimfl.bench.ratios import rates, ratio, spread
 from slimfl.bench.runners import Runner, interleave, local_runner
 from slimfl.bench.work import Work
+from slimfl.engines.choose import why_not_flower
 from slimfl.engines.cores import available_cores
 from slimfl.engines.native_engine import native_module
 from slimfl.errors import RunError
 from slimfl.nn import ULMobileNet
 
+Results = Sequence[dict[str, float]]
+
 PLAIN, BEST = "bare-torch", "bare-torch-one-core"
+
+#: This package's own rounds through Flower and Ray.
+FLOWER = "slimfl-on-flower"
 
 LABELS = {
     "native": "slimfl, native engine",
     "torch": "slimfl, torch engine",
     PLAIN: "bare PyTorch, plain",
     BEST: "bare PyTorch, best",
+    FLOWER: "slimfl, flower engine",
 }
 
 #: How the cost grows: the cohort stays at 100 devices of 5 images while the population grows.
@@ -59,6 +66,8 @@ def benchmark(
         document["evaluation"] = _evaluation(base, repetitions)
         tell("growth with devices, local images and widths")
         document["growth"] = _growth()
+    if peers and why_not_flower() is None:
+        peers = {FLOWER: flower_simulation, **peers}
     for devices, images_per_device in PEER_WORK if peers else ():
         tell(f"peers: {devices} devices of {images_per_device} images")
         work = Work("fedavg", devices, images_per_device, min(64, images_per_device))
@@ -123,12 +132,27 @@ def _peers(
             speed[own] += measured[own]
             row["ratios"][f"{own} / {name}"] = ratio(measured[own], measured[name])
         row["images_per_s"][name] = spread(measured[name])
+        if name == FLOWER:
+            row["flower_overhead_ms"] = _overhead_ms(work, results[name], results[ours[0]])
         row["startup_s"] |= {runner.name: runner.startup_s for runner in runners}
         row["peak_mb"] |= {runner.name: runner.peak_mb for runner in runners}
         row["startup_ratios"][f"{name} / {ours[0]}"] = runners[-1].startup_s / runners[0].startup_s
     own_speed = {own: spread(values) for own, values in speed.items() if values}
     row["images_per_s"] = own_speed | row["images_per_s"]
     return row
+
+
+def flower_simulation(work: Work) -> Runner:
+    """The flower engine as a runner beside other frameworks."""
+    runner = local_runner("flower", work)
+    runner.name = FLOWER
+    return runner
+
+
+def _overhead_ms(work: Work, through: Results, here: Results) -> dict[str, float]:
+    """What a device costs more in a round through Flower than in this process."""
+    more = [a["seconds"] - b["seconds"] for a, b in zip(through, here, strict=True)]
+    return spread([1000 * seconds / work.devices for seconds in more])
 
 
 def _textbook_flops(work: Work) -> float:

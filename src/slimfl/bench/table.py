@@ -10,7 +10,12 @@ from slimfl.bench.suite import LABELS
 
 def tables(document: dict[str, Any]) -> RenderableType:
     """One table a kind of work, then the growth of the cost."""
-    parts: list[RenderableType] = [_runners(kind, row) for kind, row in document["rows"].items()]
+    parts: list[RenderableType] = []
+    for kind, row in document["rows"].items():
+        parts.append(_runners(kind, row))
+        if "flower_overhead_ms" in row:
+            more = _range(row["flower_overhead_ms"], ".1f")
+            parts.append(f"through Flower and Ray a device takes {more} ms more in a round")
     if "growth" in document:
         parts += [_growth(document["growth"]), _summary(document)]
     return Group(*parts)

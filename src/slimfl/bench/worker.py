@@ -9,8 +9,10 @@ import gc
 import json
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from slimfl.bench.work import Work
 
@@ -39,6 +41,27 @@ def engine_runner(work: Work, engine: str) -> DoWork:
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
 
     def round_() -> dict[str, float]:
+        sim.step()
+        return {"images": work.images}
+
+    return round_
+
+
+def flower_runner(work: Work) -> DoWork:
+    """The same rounds through Flower's simulation engine on Ray, the device engine being ours."""
+    from slimfl.bench.images import bench_dataset
+    from slimfl.data import save
+    from slimfl.federation import Simulation
+
+    data = bench_dataset(work.held)
+    folder = tempfile.TemporaryDirectory()  # lives as long as the closure; devices read it
+    save(Path(folder.name), data.train, data.test)
+    experiment = work.experiment("flower")
+    section = experiment.data.model_copy(update={"dataset": folder.name})
+    sim = Simulation(experiment.model_copy(update={"data": section}))
+
+    def round_() -> dict[str, float]:
+        assert folder
         sim.step()
         return {"images": work.images}
 
@@ -95,6 +118,7 @@ def main() -> None:
     runners: dict[str, Callable[[], DoWork]] = {
         "native": lambda: engine_runner(work, "native"),
         "torch": lambda: engine_runner(work, "torch"),
+        "flower": lambda: flower_runner(work),
         "native-evaluation": lambda: evaluation_runner(work, "native"),
         "bare-torch": lambda: bare_runner(work, tuned=False),
         "bare-torch-one-core": lambda: bare_runner(work, tuned=True),

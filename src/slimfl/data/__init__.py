@@ -2,7 +2,7 @@
 
 from slimfl.data.dataset import Dataset, Moments, Samples
 from slimfl.data.partition import Partition, all_of_one, partition
-from slimfl.data.sources import SOURCES, load, load_section, locate
+from slimfl.data.sources import SOURCES, load, load_section, locate, save
 from slimfl.data.synthetic import synthetic
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "load_section",
     "locate",
     "partition",
+    "save",
     "synthetic",
 ]

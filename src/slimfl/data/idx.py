@@ -39,3 +39,9 @@ def parse(raw: bytes, path: Path) -> NDArray[np.uint8]:
         )
     # a bytearray, because torch wants to be able to write to what it shares
     return np.frombuffer(bytearray(raw), np.uint8, offset=header).reshape(shape)
+
+
+def serialise(array: NDArray[np.uint8]) -> bytes:
+    """The idx file that holds an array; `parse` reads it."""
+    head = struct.pack(f">HBB{array.ndim}I", 0, UNSIGNED_BYTE, array.ndim, *array.shape)
+    return head + array.tobytes()

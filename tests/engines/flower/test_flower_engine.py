@@ -1,7 +1,6 @@
 """The flower engine: the numbers of the torch engine, and a round that survives bad devices."""
 
 import logging
-import struct
 
 import httpx
 import numpy as np
@@ -11,8 +10,7 @@ from flwr.app import Array, ArrayRecord, Error, Message
 
 import slimfl
 from slimfl.config import build
-from slimfl.data import Samples, synthetic
-from slimfl.data.sources import FILES
+from slimfl.data import Samples, save, synthetic
 from slimfl.engines.flower import engine as engine_module
 from slimfl.engines.flower.device import Equipment
 from slimfl.engines.flower.messages import ARRAYS, CONFIG, PARAMETERS
@@ -349,15 +347,6 @@ def test_what_only_real_devices_have_is_not_simulated():
             experiment("torch", **change)
 
 
-def write_idx(folder, train, test):
-    for file, array in zip(
-        FILES, (train.images, train.labels, test.images, test.labels), strict=True
-    ):
-        array = array.squeeze(-1) if array.ndim == 4 else array
-        head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
-        (folder / file).write_bytes(head + array.astype(np.uint8).tobytes())
-
-
 def test_a_device_may_bring_its_own_data(tmp_path):
     """Four devices whose folders hold their shares learn what devices with shares learn."""
     shared = Simulation(experiment("torch"), dataset=DATASET)
@@ -368,7 +357,7 @@ def test_a_device_may_bring_its_own_data(tmp_path):
         folder.mkdir()
         held = shared.partition.of(number)
         share = Samples(DATASET.train.images[held], DATASET.train.labels[held])
-        write_idx(folder, share, DATASET.test)
+        save(folder, share, DATASET.test)
         node.equipment = Equipment(number=number, data_dir=folder)
     own = simulation(grid, data__partition="own", rounds=1)
     line, expected = own.step(), shared.step()
@@ -390,7 +379,7 @@ def test_a_device_finds_a_folder_dataset_where_its_own_data_are(tmp_path):
     from slimfl.data import load
 
     (tmp_path / "server").mkdir()
-    write_idx(tmp_path / "server", DATASET.train, DATASET.test)
+    save(tmp_path / "server", DATASET.train, DATASET.test)
     (tmp_path / "server").rename(tmp_path / "device")
     grid = federation(4)
     for node in grid.nodes:
