@@ -87,9 +87,13 @@ def load_section(section: DataSection) -> Dataset:
 
 def save(folder: Path, train: Samples, test: Samples) -> None:
     """Write grey images as the four idx files of a folder, which `load` and devices read."""
-    arrays = (train.images[..., 0], train.labels, test.images[..., 0], test.labels)
+    arrays = [
+        array
+        for part in (train, test)
+        for array in (part.images[..., 0], part.labels.astype(np.uint8))
+    ]
     for name, array in zip(FILES, arrays, strict=True):
-        (folder / name).write_bytes(serialise(array.astype(np.uint8)))
+        (folder / name).write_bytes(serialise(array))
 
 
 def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
