@@ -94,3 +94,10 @@ def test_expected_shares_are_equation_5(make_run):
 )
 def test_numbers_have_no_powers_of_ten(value, text):
     assert plain(value) == text
+
+
+def test_the_closing_table_tells_epsilon_where_there_is_one(make_run):
+    plain = make_run()
+    assert "epsilon" not in printed(closing_table([plain]))
+    private = make_run(seed=1, privacy={"epsilon": 3.14159, "delta": 1e-5})
+    assert "epsilon (delta): 3.14 (1e-05)" in printed(closing_table([plain, private]))

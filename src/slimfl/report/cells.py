@@ -1,6 +1,7 @@
 """Numbers as a person reads them; a dash where there is none."""
 
 from slimfl.report.over_seeds import GroupAccuracy, GroupRow, Spread
+from slimfl.report.run_row import RunRow
 
 NONE = "–"
 
@@ -54,3 +55,12 @@ def converged(row: GroupRow) -> str:
 def width_names(rows: list[GroupRow]) -> list[str]:
     """Every width that some row has, narrowest first."""
     return sorted({width for row in rows for width in row.accuracy}, key=lambda w: float(w[:-1]))
+
+
+def privacy(run: RunRow) -> str:
+    """Epsilon and its delta; clipping without noise bounds nothing."""
+    if run.privacy is None:
+        return NONE
+    epsilon = run.privacy["epsilon"]
+    told = "unbounded" if epsilon is None else f"{epsilon:.3g}"
+    return f"{told} ({run.privacy['delta']:g})"

@@ -14,7 +14,8 @@ from slimfl.report.summary import summarise
 
 def closing_table(records: Iterable[RunRecord]) -> Table:
     """What a person wants to know when runs are done; fits 100 columns for up to three widths."""
-    rows = summarise(records).groups
+    summary = summarise(records)
+    rows = summary.groups
     widths = cells.width_names(rows)
     headings = [
         "\nrounds",
@@ -33,7 +34,13 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
             cells.converged(row),
         ]
 
-    return _table("Final accuracy and what it cost", headings, rows, values)
+    table = _table("Final accuracy and what it cost", headings, rows, values)
+    spent = dict.fromkeys(cells.privacy(run) for run in summary.runs if run.privacy)
+    if spent:
+        table.caption = (
+            f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
+        )
+    return table
 
 
 def compare_table(records: Iterable[RunRecord]) -> Table:

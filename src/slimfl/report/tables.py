@@ -7,7 +7,6 @@ from itertools import groupby
 
 from slimfl.report import cells
 from slimfl.report.over_seeds import GroupRow, Spread
-from slimfl.report.run_row import RunRow
 from slimfl.report.summary import Summary
 
 
@@ -84,19 +83,10 @@ def runs(summary: Summary) -> str:
         rounds = f"{run.rounds_done}/{run.rounds_asked}"
         energy = cells.plain(run.total.energy_j)
         values = [str(run.seed), rounds, *accuracies, energy, reached, str(run.refused)]
-        values += [_privacy(run)] if private else []
+        values += [cells.privacy(run)] if private else []
         cells_of_run = "".join(f"<td>{escape(value)}</td>" for value in values)
         body.append(f"<tr><th scope='row'>{escape(run.method)}</th>{cells_of_run}</tr>")
     return _table("run-table", head, body)
-
-
-def _privacy(run: RunRow) -> str:
-    """Epsilon and its delta; clipping without noise bounds nothing."""
-    if run.privacy is None:
-        return cells.NONE
-    epsilon = run.privacy["epsilon"]
-    told = "unbounded" if epsilon is None else f"{epsilon:.3g}"
-    return f"{told} ({run.privacy['delta']:g})"
 
 
 def _rows(key: str, rows: list[GroupRow], columns: list[Column]) -> str:
