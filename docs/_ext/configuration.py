@@ -14,8 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-import slimfl.config as config
-from slimfl.config import Experiment, Section
+from slimfl.config import Experiment, Section, sections
 
 #: Where the source has no docstring because the name says it; here for readers of the table.
 MEANINGS = {
@@ -67,7 +66,9 @@ def write(target: Path) -> None:
             key = f"{prefix}{name}"
             meaning = documented.get((model.__name__, name)) or MEANINGS.get(key)
             if not meaning:
-                raise ValueError(f"{key} has no docstring in slimfl/config.py and no meaning here")
+                raise ValueError(
+                    f"{key} has no docstring in config/sections.py and no meaning here"
+                )
             default = field.get_default(call_default_factory=True)
             cells = (f"`{key}`", _type(properties[name]), _default(default), meaning)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
@@ -92,7 +93,7 @@ def _is_section(annotation: Any) -> bool:
 def _field_docstrings() -> dict[tuple[str, str], str]:
     """The string that stands under a field, by (class, field)."""
     found = {}
-    for node in ast.parse(inspect.getsource(config)).body:
+    for node in ast.parse(inspect.getsource(sections)).body:
         if not isinstance(node, ast.ClassDef):
             continue
         for field, after in zip(node.body, node.body[1:], strict=False):

@@ -1,0 +1,38 @@
+"""One typed, validated description of an experiment.
+
+An experiment is one method under one seed. Every room reads the section that carries its name.
+Unknown keys are errors that suggest the nearest known key.
+"""
+
+from slimfl.config.loading import build, dump, load, read_toml
+from slimfl.config.mistakes import known_keys
+from slimfl.config.sections import (
+    CHANNELS,
+    DataSection,
+    Experiment,
+    FederationSection,
+    FlowerSection,
+    ModelSection,
+    PrivacySection,
+    RadioSection,
+    Section,
+    TrainingSection,
+)
+
+__all__ = [
+    "CHANNELS",
+    "DataSection",
+    "Experiment",
+    "FederationSection",
+    "FlowerSection",
+    "ModelSection",
+    "PrivacySection",
+    "RadioSection",
+    "Section",
+    "TrainingSection",
+    "build",
+    "dump",
+    "known_keys",
+    "load",
+    "read_toml",
+]

@@ -1,0 +1,113 @@
+"""From a TOML file, overrides and keywords to experiments, and back to a file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from slimfl.config.mistakes import reject_misplaced, sentence
+from slimfl.config.sections import Experiment
+from slimfl.errors import RequestError
+
+
+def build(values: dict[str, Any]) -> Experiment:
+    """Validate a nested dictionary; the error is one sentence that says what to change."""
+    reject_misplaced(values)
+    try:
+        return Experiment.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise RequestError(sentence(error)) from None
+
+
+def load(
+    path: Path | None = None, overrides: Iterable[str] = (), **values: Any
+) -> list[Experiment]:
+    """The experiments of a TOML file, changed by `key=value` overrides, then by keyword values.
+
+    `method` and `seed` may be lists there, which gives one experiment for each combination. Dotted
+    keywords are passed with two underscores: `data__alpha=0.1`.
+    """
+    tree: dict[str, Any] = {}
+    if path is not None:
+        tree = read_toml(path)
+    tree.pop("provenance", None)
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise RequestError(
+                f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
+            )
+        _override(tree, key.strip(), _literal(value.strip()))
+    for key, value in values.items():
+        if value is not None:
+            _override(tree, key.replace("__", "."), value)
+    methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
+    seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
+    if not methods or not seeds:
+        raise RequestError("method and seed each need at least one value")
+    return [build({"method": m, "seed": s, **tree}) for s in seeds for m in methods]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The contents of a TOML file, or one sentence on why not."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RequestError(f"there is no file {path}; give the path of a TOML file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise RequestError(f"{path} is not valid TOML: {error}") from None
+
+
+def dump(experiment: Experiment, **provenance: Any) -> str:
+    """The TOML text with every value resolved; `provenance` becomes a section of its own."""
+    import tomli_w
+
+    tree = experiment.model_dump(mode="json", exclude_none=True)
+    if provenance:
+        tree["provenance"] = provenance
+    return tomli_w.dumps(tree)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+#: Naming one of these replaces the other, so an override need not know what the file has.
+EXCLUSIVE = {
+    "radio.channel": "radio.noise_dbm",
+    "training.epochs": "training.steps",
+    "training.steps": "training.epochs",
+}
+
+
+def _override(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    _assign(tree, dotted, value)
+    if dotted in EXCLUSIVE:
+        section, _, key = EXCLUSIVE[dotted].partition(".")
+        tree[section].pop(key, None)
+
+
+def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    *parents, last = dotted.split(".")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+        if not isinstance(tree, dict):
+            raise RequestError(f"{dotted!r} has no section {parent!r}; check the key")
+    tree[last] = value
+
+
+def _literal(text: str) -> Any:
+    """A TOML value where the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself."""
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
+            return _literal(f"[{text}]")
+        return text

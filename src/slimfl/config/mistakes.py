@@ -1,0 +1,112 @@
+"""A mistake in an experiment as one sentence that says what to change."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, get_args
+
+import pydantic
+from pydantic import BaseModel
+
+from slimfl.config.sections import Experiment, Section
+from slimfl.errors import RequestError
+
+
+def reject_misplaced(
+    values: dict[str, Any],
+    model: type[BaseModel] = Experiment,
+    where: tuple[str, ...] = (),
+) -> None:
+    """Refuse keys that no section has, with the nearest one that there is."""
+    for key, value in values.items():
+        field = model.model_fields.get(key)
+        dotted = ".".join((*where, key))
+        if field is None:
+            raise RequestError(f"unknown key {dotted!r}{_nearest(dotted, [*model.model_fields])}")
+        section = field.annotation
+        if isinstance(value, bool) and section is not bool:
+            raise RequestError(f"{dotted}: must not be true or false; give it a value")
+        if isinstance(section, type) and issubclass(section, Section):
+            if not isinstance(value, dict):
+                raise RequestError(f"{dotted!r} is a section; give keys inside it")
+            reject_misplaced(value, section, (*where, key))
+
+
+def _nearest(dotted: str, siblings: list[str]) -> str:
+    """The known key closest to a mistyped one: beside it, anywhere, or by its last part alone."""
+    parent, _, last = dotted.rpartition(".")
+    beside = difflib.get_close_matches(last, siblings, 1, 0.75)
+    if beside:
+        return f"; did you mean {'.'.join(filter(None, (parent, beside[0])))!r}?"
+    known = known_keys()
+    by_last: dict[str, str] = {}
+    for key in known:
+        by_last.setdefault(key.rpartition(".")[2], key)
+    near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
+        by_last[k] for k in difflib.get_close_matches(last, by_last, 1)
+    ]
+    return f"; did you mean {near[0]!r}?" if near else "; see `slimfl run --help` for the keys"
+
+
+def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
+    """Every dotted key an experiment may have."""
+    keys = []
+    for name, field in model.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, Section):
+            keys += known_keys(section, (*where, name))
+        else:
+            keys.append(".".join((*where, name)))
+    return keys
+
+
+def sentence(error: pydantic.ValidationError) -> str:
+    """The first error in the user's words: which key, what it must be, what it is."""
+    first = _blamed(error)
+    field: Any = None
+    parts: list[str] = []
+    model: Any = Experiment
+    for part in first["loc"]:
+        # pydantic appends the tried branch of a union to the location; the user's key ends before
+        if isinstance(part, int) or not hasattr(model, "model_fields"):
+            break
+        field = model.model_fields.get(part)
+        if field is None:
+            break
+        parts.append(str(part))
+        model = field.annotation
+    message: str = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    if not parts or (first["type"] == "value_error" and " " in message and "must" not in message):
+        return message
+    given = first.get("input")
+    choices = [c for c in get_args(field.annotation) if isinstance(c, str)] if field else []
+    if len(choices) > 1 and isinstance(given, str):
+        message = f"must be one of {', '.join(choices)}"
+    message = _PLAIN_WORDS.get(first["type"], message)
+    shown = "" if isinstance(given, dict) else f" (it is {given!r})"
+    return f"{'.'.join(parts)}: {message}{shown}"
+
+
+#: Where pydantic speaks of Python, we speak of the file.
+_PLAIN_WORDS = {
+    "tuple_type": "must be a list, in square brackets",
+    "missing": "must have 2 values",
+    "too_long": "must have 2 values",
+    "path_type": "must be the path of a folder",
+}
+
+
+def _blamed(error: pydantic.ValidationError) -> Any:
+    """Of the errors of a union's branches, the one about an element of the list that was given."""
+    errors = error.errors()
+    same_key = [e for e in errors if e["loc"][:2] == errors[0]["loc"][:2]]
+    listed = (e for e in same_key if any(isinstance(p, int) for p in e["loc"]))
+    number_for_list = (
+        e
+        for e in same_key
+        if e["type"] == "tuple_type"
+        and errors[0]["type"] == "literal_error"
+        and isinstance(e["input"], int | float)
+    )
+    return next(listed, None) or next(number_for_list, errors[0])
