@@ -66,9 +66,7 @@ def write(target: Path) -> None:
             key = f"{prefix}{name}"
             meaning = documented.get((model.__name__, name)) or MEANINGS.get(key)
             if not meaning:
-                raise ValueError(
-                    f"{key} has no docstring in config/sections.py and no meaning here"
-                )
+                raise ValueError(f"{key} has no docstring in config/sections.py, no meaning here")
             default = field.get_default(call_default_factory=True)
             cells = (f"`{key}`", _type(properties[name]), _default(default), meaning)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
