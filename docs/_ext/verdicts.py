@@ -176,6 +176,7 @@ def _made(document: dict[str, Any]) -> str:
         f"`{document['command']}`, {document['engine']} engine, seeds {seeds}, {versions}"
         + (f". Shortened: {shortened.rstrip('.')}" if shortened else "")
         + "."
+        + (f" **{document['unfinished']}**" if document.get("unfinished") else "")
     )
 
 

@@ -16,9 +16,17 @@ from slimfl.experiments.check import differences, same_engine
 from slimfl.experiments.exhibit import Final
 from slimfl.experiments.exhibits import RECIPES
 from slimfl.experiments.exhibits.table6 import decoded
-from slimfl.experiments.reproduce import as_csv, as_markdown, recipes, reproduce, write
+from slimfl.experiments.reproduce import (
+    as_csv,
+    as_markdown,
+    recipes,
+    reproduce,
+    unfinished,
+    write,
+)
 from slimfl.experiments.scale import ALPHAS, SCALES
 from slimfl.experiments.verdict import Verdict
+from slimfl.federation import RunFolder
 from slimfl.report import RunRecord
 
 SMOKE = SCALES["smoke"]
@@ -203,6 +211,21 @@ def counted(tmp_path):
     chosen = recipes(["table1", "table4", "table5", "table6", "fig4"])
     exhibits = reproduce(chosen, SMOKE, tmp_path / "cells", workers=1)
     return write(exhibits, SMOKE, tmp_path / "out", "slimfl reproduce"), tmp_path / "out"
+
+
+def test_what_is_unfinished_is_told(tmp_path):
+    chosen = recipes(["table3"])
+    asked = len(grid.all_cells(SMOKE))
+    assert unfinished(recipes(["table6"]), SMOKE, tmp_path) == ""
+    assert unfinished(chosen, SMOKE, tmp_path) == f"Of {asked} runs 0 are finished."
+    job = grid.all_cells(SMOKE)[0].job(tmp_path)
+    RunFolder.create(job.folder, job.experiment, {})
+    (job.folder / "metrics.jsonl").write_text('{"round": 1}\n')
+    lacking = unfinished(chosen, SMOKE, tmp_path)
+    assert lacking.endswith("these came so far: slimfl-poor-alpha0.1-seed0 to round 1.")
+    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking)
+    assert document["unfinished"] == lacking
+    assert lacking in (tmp_path / "out/index.html").read_text()
 
 
 def test_everything_is_written(counted):

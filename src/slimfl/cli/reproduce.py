@@ -39,7 +39,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: every table and figure beside the paper's, with a verdict on each."""
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.experiments.reproduce import recipes, write
+    from slimfl.experiments.reproduce import recipes, unfinished, write
     from slimfl.experiments.reproduce import reproduce as make
     from slimfl.experiments.scale import scale as named
 
@@ -50,13 +50,17 @@ def reproduce(
             chosen, size, cache, on=on or "local", workers=workers, run=not as_is, watch=watch
         )
     words = [*(what or ["all"]), "--scale", scale, *(["--as-is"] if as_is else [])]
-    document = write(exhibits, size, folder, shlex.join(["slimfl", "reproduce", *words]))
+    lacking = unfinished(chosen, size, cache)
+    command = shlex.join(["slimfl", "reproduce", *words])
+    document = write(exhibits, size, folder, command, lacking)
     if json:
         show_json(document)
     else:
         for exhibit in exhibits:
             show(*_rendered(exhibit))
         show(_verdicts(exhibits))
+    if lacking:
+        aside().print(lacking, highlight=False)
     aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
     if check is not None:
         _check(document, check)

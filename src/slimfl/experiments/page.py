@@ -110,7 +110,7 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
         _use("open", "What these results cannot tell", found.unknown, "Nothing is missing."),
     )
     return (
-        f"<p class='shortened'>{scale}</p>"
+        f"<p class='shortened'>{scale}</p>{_unfinished(document)}"
         f"{_counts(document['exhibits'])}"
         + (f"<ul class='headline'>{tallies}</ul>" if tallies else "")
         + f"<div class='uses'>{''.join(uses)}</div><p class='note'>{_text(findings.RULE)}</p>"
@@ -302,6 +302,16 @@ def _note(note: str, document: Mapping[str, Any]) -> str:
     if note == document["shortened"] and _is_shortened(document):
         return "The runs behind this are shortened; <a href='#result'>how, is said above</a>."
     return _text(note)
+
+
+def _unfinished(document: Mapping[str, Any]) -> str:
+    lacking = document.get("unfinished")
+    if not lacking:
+        return ""
+    return (
+        f"<p class='shortened'><strong>Not all runs are finished.</strong> {_text(lacking)} "
+        "Verdicts are on what is there.</p>"
+    )
 
 
 def _is_shortened(document: Mapping[str, Any]) -> bool:

@@ -27,9 +27,12 @@ from slimfl.experiments.page import write_page
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import RULE
 from slimfl.federation.run_folder import EXPERIMENT
-from slimfl.grids import Watcher, run_jobs
+from slimfl.grids import Watcher, is_complete, run_jobs
 from slimfl.report import RunRecord, load, save
 from slimfl.report.whole_file import whole_file
+
+#: Unfinished runs that are named one by one.
+MANY = 6
 
 
 def recipes(names: Iterable[str]) -> list[Recipe]:
@@ -55,15 +58,35 @@ def reproduce(
     watch: Watcher | None = None,
 ) -> list[Exhibit]:
     """Make the exhibits; without `run`, of the runs that are there, finished or not."""
-    cells = list(dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale)))
+    cells = _cells(chosen, scale)
     if run:
         run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
     runs = {cell: record for cell in cells if (record := _begun(cell, cache))}
     return [recipe.show(scale, runs) for recipe in chosen]
 
 
-def write(exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str) -> dict[str, Any]:
-    """Write tables, figures, data and page; returns the data."""
+def unfinished(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> str:
+    """What the exhibits lack, in a sentence or two; empty where all runs are finished."""
+    jobs = [cell.job(cache) for cell in _cells(chosen, scale)]
+    begun = [job for job in jobs if (job.folder / EXPERIMENT).exists()]
+    open_ = [job for job in begun if not is_complete(job)]
+    if len(begun) == len(jobs) and not open_:
+        return ""
+    reached = ", ".join(
+        f"{job.name.rpartition('-')[0]} to round {job.rounds_done}" for job in open_[:MANY]
+    )
+    more = f" and {len(open_) - MANY} more" if len(open_) > MANY else ""
+    went = f"; these came so far: {reached}{more}" if open_ else ""
+    return f"Of {len(jobs)} runs {len(begun) - len(open_)} are finished{went}."
+
+
+def write(
+    exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str, lacking: str = ""
+) -> dict[str, Any]:
+    """Write tables, figures, data and page; returns the data.
+
+    `lacking` says which runs are unfinished.
+    """
     written = []
     for exhibit in exhibits:
         _text(out / "tables" / f"{exhibit.name}.csv", as_csv(exhibit.table))
@@ -78,6 +101,7 @@ def write(exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str) ->
         "scale": scale.name,
         "command": command,
         "shortened": scale.shortened,
+        "unfinished": lacking,
         "versions": _versions(),
         "engine": _engine(),
         "seeds": list(range(scale.seeds)),
@@ -100,6 +124,10 @@ def as_markdown(table: Table) -> str:
     """A table for a page."""
     rows = [table.headings, ["---"] * len(table.headings), *table.rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _cells(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
+    return list(dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale)))
 
 
 def _begun(cell: Cell, cache: Path) -> RunRecord | None:
