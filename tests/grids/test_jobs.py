@@ -1,11 +1,9 @@
 """Jobs: run once, side by side as alone, and resumed where they stopped."""
 
-import contextlib
 import importlib.util
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -55,7 +53,10 @@ def assert_same(first, second):
         np.testing.assert_array_equal(weights, other_weights)
 
 
-WHERE = ["local", pytest.param("ray", marks=pytest.mark.slow)]
+#: Two Rays at once would need more cores than there are.
+RAY = pytest.mark.xdist_group("ray")
+
+WHERE = ["local", pytest.param("ray", marks=[pytest.mark.slow, RAY])]
 
 
 @pytest.mark.parametrize("on", WHERE)
@@ -73,51 +74,8 @@ def test_side_by_side_is_alone(tmp_path, on):
     assert done == total
 
 
-@pytest.fixture
-def cluster():
-    """The address of a Ray cluster on loopback that somebody else started."""
-    pytest.importorskip("ray")
-    ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    own, client = (each.getsockname()[1] for each in ports)
-    for each in ports:
-        each.close()
-    head = subprocess.Popen(
-        [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block",
-            "--node-ip-address", "127.0.0.1", "--port", str(own), "--num-cpus", "2",
-            "--ray-client-server-port", str(client), "--include-dashboard=false",
-            "--disable-usage-stats",
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 120
-        while socket.socket().connect_ex(("127.0.0.1", client)):
-            assert time.monotonic() < deadline, "the cluster did not start"
-            assert head.poll() is None, "the cluster ended at once"
-            time.sleep(0.2)
-        yield f"ray://127.0.0.1:{client}"
-    finally:
-        head.terminate()
-        try:
-            head.wait(60)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(head.pid, signal.SIGKILL)
-
-
 @pytest.mark.slow
-def test_a_cluster_that_is_there_gives_the_same_and_stays(tmp_path, cluster):
-    there, alone = jobs(tmp_path / "there"), jobs(tmp_path / "alone")
-    run_jobs(there, cluster)
-    for one in alone:
-        complete(one)
-    assert_same(there, alone)
-    run_jobs([job(tmp_path / "again", rounds=1)], cluster)
-
-
+@RAY
 def test_ray_goes_on_with_what_is_there_and_survives_a_lost_worker(tmp_path, monkeypatch):
     pytest.importorskip("ray")
     begun, alone = job(tmp_path / "begun"), job(tmp_path / "alone")

@@ -41,7 +41,8 @@ def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
 
     try:
         ray.init(
-            address=None if address == "ray" else address,
+            # left to itself, Ray joins whatever cluster was last started on this machine
+            address="local" if address == "ray" else address,
             include_dashboard=None if address != "ray" else False,
             log_to_driver=False,
             logging_level=logging.ERROR,

@@ -77,6 +77,7 @@ class SimulatedFederation:
                 num_supernodes=devices,
                 backend_config={
                     "init_args": {
+                        "address": "local",  # else Ray joins a cluster that runs or ran here
                         "num_cpus": cores,
                         "log_to_driver": False,
                         "logging_level": logging.ERROR,
