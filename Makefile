@@ -20,7 +20,7 @@ run: $(STAMP) data  ## run the main experiment: slimfl run $(ARGS)
 	@$(BIN)/slimfl run $(ARGS)
 
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(STAMP)  ## check style, types and the order of the rooms
 	@$(BIN)/ruff check .

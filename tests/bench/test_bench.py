@@ -55,7 +55,6 @@ def test_every_runner_does_the_work(name, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_rounds_through_flower_do_the_work():
     pytest.importorskip("flwr")
     work = Work("fedavg", devices=2, images_per_device=6, batch_size=4)

@@ -20,7 +20,7 @@ from slimfl.federation import RunFolder
 from slimfl.flower.kit import Federation, lay_out
 from slimfl.flower.kit.processes import _with_descendants
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("deployment")]
+pytestmark = pytest.mark.slow
 
 #: Bounds on waiting, generous for a busy machine; an idle one needs a tenth.
 PATIENCE_S = 300

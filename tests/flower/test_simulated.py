@@ -60,7 +60,6 @@ def assert_same_numbers(folder, run):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_a_simulation_on_ray_gives_the_numbers_of_the_torch_engine(tmp_path):
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     in_process = slimfl.run(tmp_path / "experiment.toml", engine="torch", out=tmp_path / "torch")

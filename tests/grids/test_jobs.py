@@ -53,10 +53,7 @@ def assert_same(first, second):
         np.testing.assert_array_equal(weights, other_weights)
 
 
-#: Two Rays at once would need more cores than there are.
-RAY = pytest.mark.xdist_group("ray")
-
-WHERE = ["local", pytest.param("ray", marks=[pytest.mark.slow, RAY])]
+WHERE = ["local", pytest.param("ray", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("on", WHERE)
@@ -75,7 +72,6 @@ def test_side_by_side_is_alone(tmp_path, on):
 
 
 @pytest.mark.slow
-@RAY
 def test_ray_goes_on_with_what_is_there_and_survives_a_lost_worker(tmp_path, monkeypatch):
     pytest.importorskip("ray")
     begun, alone = job(tmp_path / "begun"), job(tmp_path / "alone")
