@@ -42,6 +42,7 @@ class Cell:
         tree = self.experiment.model_dump(
             mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True
         )
+        tree = {key: value for key, value in tree.items() if value != {}}
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
