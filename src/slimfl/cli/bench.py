@@ -10,7 +10,7 @@ from slimfl.cli.output import Json, aside, show, show_json
 
 
 def bench(
-    repetitions: Annotated[int, typer.Option(min=2)] = 7,
+    repetitions: Annotated[int, typer.Option(min=2)] = 5,
     images: Annotated[int, typer.Option(help="Images a repetition.", min=64)] = 3840,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")

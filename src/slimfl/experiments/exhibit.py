@@ -123,14 +123,19 @@ class Final:
             len(means),
         )
 
+    @property
+    def deviation(self) -> float:
+        """Between seeds; a single seed lends its deviation over rounds."""
+        return self.over_seeds if self.seeds > 1 else self.over_rounds
+
     def compare(
         self, quantity: str, paper: float | None = None, paper_deviation: float = 0.0
     ) -> Comparison:
-        """Beside the paper's number; a single seed lends its deviation over rounds."""
+        """Beside the paper's number."""
         return Comparison(
             quantity,
             self.mean,
-            self.over_seeds if self.seeds > 1 else self.over_rounds,
+            self.deviation,
             self.seeds,
             paper,
             paper_deviation,

@@ -44,11 +44,11 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 known = [(k, f) for k in counts if (f := finals[alpha, k, width])]
                 axes.errorbar(
                     [k for k, _ in known], [f.mean for _, f in known],
-                    [f.over_seeds for _, f in known], color=colours.BLUE, linestyle=dash,
+                    [f.deviation for _, f in known], color=colours.BLUE, linestyle=dash,
                     marker="o", ms=4, capsize=3, label=f"SlimFL-{width}",
                 )  # fmt: skip
             axes.set(xlabel="devices", ylabel="accuracy, %", title=f"α = {alpha:g}")
-            axes.legend(loc="best")
+            axes.legend(loc="best", handlelength=3)  # long enough to tell dashes
     claims = [
         Claim(
             f"Accuracy at {width} is higher with {counts[-1]} devices than with {counts[0]}, "
@@ -101,6 +101,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             "Poor channel. All devices share the 60,000 training images, so more devices have "
             "fewer each; the paper does not say whether its data grow with the devices. Local work "
             "is divided likewise: a round passes over as many images with any number of devices.",
+            "Whiskers: the deviation between seeds; of a single seed, over its last rounds.",
             scale.shortened,
         ],
         figure=figure,
