@@ -121,7 +121,9 @@ def bench_picture(document: dict[str, Any], path: Path) -> None:
             [m - value["min"] for m, value in zip(middle, values, strict=True)],
             [value["max"] - m for m, value in zip(middle, values, strict=True)],
         ]
-        colours = [BLUE if name in {"native", "torch"} else GREY for name in names]
+        colours = [
+            BLUE if name in {"native", "torch", "slimfl-on-flower"} else GREY for name in names
+        ]
         ax.barh(names, middle, xerr=reach, color=colours, ecolor="#333333", capsize=3)
         ax.set_title(kind, loc="left", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
