@@ -130,7 +130,7 @@ def average_pool(x: Tensor) -> Tensor:
     """The mean of every channel of images [sample, channel, row, column].
 
     As a scaled sum: the gradient of `x.mean((2, 3))` comes in another memory layout than
-    channels-last activations have, which costs a quarter of a training step on a CPU.
+    channels-last activations have, which slows a training step on a CPU down.
     """
     return x.sum((2, 3)) / (x.shape[2] * x.shape[3])
 
