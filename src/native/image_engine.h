@@ -133,10 +133,12 @@ private:
     struct WidthBuffers {
         Active active;
         int stride2;               // padded second channel count
-        int nibble_stride;         // bytes a pixel of `nibbles`
+        int words;                 // of 32 outputs
         float* activation3;        // first pointwise layer's, padded image
         float* activation4;        // second depthwise layer's, padded image; backward, their gradients
-        std::uint8_t* nibbles;     // where the last ReLU6 passes gradients, rows of whole pixel groups
+        std::uint8_t* bits;        // where the last ReLU6 passes gradients, rows of whole pixel groups
+        std::uint8_t* by_pixel;    // of spread_bits, whole image
+        std::uint8_t* by_output;   // of spread_bits, a chunk
         float* pooled;             // channel averages of the last activation
         float* logits;
         float* factors;            // gradient of each channel sum
@@ -160,7 +162,6 @@ private:
         const std::ptrdiff_t ring = kRingRows * (shapes_.width + 2);
         const std::ptrdiff_t strip = kStripRows * shapes_.width;
         const int taps = 9 * shapes_.in_channels;
-        const int full_nibbles = (stride3_ / 4 + 7) / 8 * 8;
 
         buffers_ = carve<WidthBuffers>(widths);
         participants_ = carve<WidthBuffers*>(widths);
@@ -181,8 +182,7 @@ private:
         activation2_ = carve<float>(pixels * stride1_);
         gradient2_ = carve<float>(ring * stride1_);
         gradient1_ = carve<float>(strip * stride1_);
-        scratch_.table = carve<float>(16 * kChunkGroups * kPanel);
-        scratch_.selector = carve<std::uint8_t>(4 * kChunkGroups * full_nibbles);
+        chunk_table_ = carve<float>(16 * kChunkGroups * kPanel);
 
         conv_gradient_ = carve<float>(taps * stride1_);
         depthwise1_gradient_ = carve<float>(9 * stride1_);
@@ -193,10 +193,12 @@ private:
             WidthBuffers b{};
             b.active = shapes_.active[static_cast<std::size_t>(w)];
             b.stride2 = padded(b.active.second);
-            b.nibble_stride = (padded(b.active.third) / 4 + 7) / 8 * 8;
+            b.words = (padded(b.active.third) + kWordOutputs - 1) / kWordOutputs;
             b.activation3 = carve<float>(padded_pixels * b.stride2);
             b.activation4 = carve<float>(padded_pixels * b.stride2);
-            b.nibbles = carve<std::uint8_t>(grouped_pixels * b.nibble_stride);
+            b.bits = carve<std::uint8_t>(grouped_pixels * bit_stride(b));
+            b.by_pixel = carve<std::uint8_t>(grouped_pixels / 4 * offset_stride(b));
+            b.by_output = carve<std::uint8_t>(kChunkGroups * offset_stride(b));
             b.pooled = carve<float>(stride3_);
             b.logits = carve<float>(shapes_.classes);
             b.factors = carve<float>(stride3_);
@@ -216,8 +218,16 @@ private:
     // Groups of four pixels a row, the last one perhaps not full.
     int row_groups() const { return (shapes_.width + 3) / 4; }
 
-    std::uint8_t* nibble_row(const WidthBuffers& p, int row) const {
-        return p.nibbles + static_cast<std::ptrdiff_t>(row) * row_groups() * 4 * p.nibble_stride;
+    // Bytes a pixel of `bits`, and bytes every four pixels of `by_pixel` and `by_output`.
+    static int bit_stride(const WidthBuffers& p) { return p.words * kWordOutputs / 8; }
+    static int offset_stride(const WidthBuffers& p) { return p.words * kWordOutputs; }
+
+    std::uint8_t* bit_row(const WidthBuffers& p, int row) const {
+        return p.bits + static_cast<std::ptrdiff_t>(row) * row_groups() * 4 * bit_stride(p);
+    }
+
+    std::uint8_t* offset_row(const WidthBuffers& p, int row) const {
+        return p.by_pixel + static_cast<std::ptrdiff_t>(row) * row_groups() * offset_stride(p);
     }
 
     std::ptrdiff_t segment_stride() const { return static_cast<std::ptrdiff_t>(stride2_) * stride1_; }
@@ -345,7 +355,7 @@ private:
             float* out = padded_row(p.activation4, p.stride2, row);
             depthwise_forward(in, depthwise2_, stride2_, out, p.stride2, vectors(p.active.second), shapes_.width);
             pooled_pointwise_forward(out, p.stride2, p.active.second, pointwise2_by_input_, stride3_,
-                                     vectors(p.active.third), p.pooled, nibble_row(p, row), p.nibble_stride,
+                                     vectors(p.active.third), p.pooled, bit_row(p, row), bit_stride(p),
                                      shapes_.width);
         }
     }
@@ -385,16 +395,20 @@ private:
     void backward_pooled_weights(WidthBuffers& p) {
         const int outputs = padded(p.active.third);
         std::memset(p.masked_sums, 0, sizeof(float) * static_cast<std::size_t>(outputs * p.stride2));
-        PixelGroup chunk[kChunkGroups];
+        const float* chunk[kChunkGroups];
         int filled = 0;
         for (int row = 0; row < shapes_.height; ++row) {
             const float* in = padded_row(p.activation4, p.stride2, row);
-            std::uint8_t* nibbles = nibble_row(p, row);
             for (int group = 0; group < row_groups(); ++group) {
-                chunk[filled++] = PixelGroup{in + 4 * group * p.stride2, nibbles + 4 * group * p.nibble_stride};
+                for (int word = 0; word < p.words; ++word) {
+                    spread_bits(bit_row(p, row) + 4 * group * bit_stride(p) + word * kWordOutputs / 8, bit_stride(p),
+                                offset_row(p, row) + group * offset_stride(p) + word * kWordOutputs,
+                                p.by_output + filled * offset_stride(p) + word * kWordOutputs);
+                }
+                chunk[filled++] = in + 4 * group * p.stride2;
                 if (filled == kChunkGroups || (row == shapes_.height - 1 && group == row_groups() - 1)) {
-                    masked_weight_gradient(chunk, filled, p.stride2, p.nibble_stride, outputs, scratch_,
-                                           p.masked_sums);
+                    masked_weight_gradient(chunk, p.by_output, offset_stride(p), filled, p.stride2, outputs,
+                                           chunk_table_, p.masked_sums);
                     filled = 0;
                 }
             }
@@ -412,7 +426,7 @@ private:
         build_weight_tables(pointwise2_by_output_, stride2_, p.factors, groups(p), p.stride2 / kLanes, p.table);
         for_vector_panels(p.stride2 / kLanes, [&](auto panel, int vector) {
             for (int row = 0; row < shapes_.height; ++row) {
-                masked_input_gradient<panel()>(nibble_row(p, row), p.nibble_stride, groups(p),
+                masked_input_gradient<panel()>(offset_row(p, row), offset_stride(p), groups(p),
                                                p.table + 16 * kPanel * (vector / 2) * groups(p),
                                                padded_row(p.activation4, p.stride2, row) + vector * kLanes, p.stride2,
                                                shapes_.width);
@@ -506,7 +520,7 @@ private:
     float* activation2_ = nullptr;
     float* gradient2_ = nullptr;  // ring of padded rows
     float* gradient1_ = nullptr;  // strip of rows
-    MaskedScratch scratch_{};
+    float* chunk_table_ = nullptr;
 
     float* conv_gradient_ = nullptr;
     float* depthwise1_gradient_ = nullptr;

@@ -46,95 +46,81 @@ SLIMFL_INLINE void store_subset_sums(float* table, const Vec (&term)[4]) {
     }
 }
 
-// Transposes the bits of four pixels: from a nibble of four outputs for each pixel to a nibble of
-// four pixels for each output, eight groups of outputs at a time in the bytes of a word.  Both are
-// turned into offsets, the pixels' nibbles in place.
-SLIMFL_INLINE void transpose_nibbles(std::uint8_t* pixels, std::ptrdiff_t pixel_stride, std::uint8_t* outputs,
-                                     std::ptrdiff_t output_stride) {
-    std::uint64_t row[4];
-    for (int i = 0; i < 4; ++i) {
-        std::memcpy(&row[i], pixels + i * pixel_stride, 8);
-        const std::uint64_t offsets = row[i] * kOffsetFactor;
-        std::memcpy(pixels + i * pixel_stride, &offsets, 8);
+// Outputs whose bits are spread at once.
+constexpr int kWordOutputs = 32;
+
+// Turns the bits of 32 outputs of four pixels into offsets: by_pixel[group of four outputs][pixel] of
+// nibbles of four outputs, by_output[output] of nibbles of four pixels.  Either way the four offsets
+// a tile needs lie side by side.  Pixels beyond the end of a row must have no bit set.
+SLIMFL_INLINE void spread_bits(const std::uint8_t* bits, std::ptrdiff_t bit_stride, std::uint8_t* by_pixel,
+                               std::uint8_t* by_output) {
+    typedef std::uint32_t Groups __attribute__((vector_size(kWordOutputs)));
+    const Groups shift = {0, 4, 8, 12, 16, 20, 24, 28};
+    Groups nibbles{};
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+        const std::uint8_t* byte = bits + p * bit_stride;
+        const std::uint32_t word = byte[0] | byte[1] << 8 | byte[2] << 16 | static_cast<std::uint32_t>(byte[3]) << 24;
+        nibbles |= ((word - Groups{}) >> shift & 15u) << 8 * p;
     }
-    for (int i = 0; i < 4; i += 2) {
-        const std::uint64_t odd = (row[i] >> 1 ^ row[i + 1]) & 0x0505050505050505u;
-        row[i + 1] ^= odd;
-        row[i] ^= odd << 1;
-    }
-    for (int i = 0; i < 2; ++i) {
-        const std::uint64_t high = (row[i] >> 2 ^ row[i + 2]) & 0x0303030303030303u;
-        row[i + 2] ^= high;
-        row[i] ^= high << 2;
-    }
-    for (int i = 0; i < 4; ++i) {
-        const std::uint64_t offsets = row[i] * kOffsetFactor;
-        std::memcpy(outputs + i * output_stride, &offsets, 8);
-    }
+    const Groups pixel_offsets = nibbles * kOffsetFactor;
+    std::memcpy(by_pixel, &pixel_offsets, sizeof(pixel_offsets));
+    // Transposes the bits within every four bytes: first in squares of two by two, then these.
+    const Groups inner = (nibbles ^ nibbles >> 7) & 0x000A000Au;
+    nibbles ^= inner ^ inner << 7;
+    const Groups outer = (nibbles ^ nibbles >> 14) & 0x00000C0Cu;
+    nibbles ^= outer ^ outer << 14;
+    const Groups output_offsets = nibbles * kOffsetFactor;
+    std::memcpy(by_output, &output_offsets, sizeof(output_offsets));
 }
 
 // Groups of four pixels whose tables are used together.
 constexpr int kChunkGroups = 16;
 
-struct MaskedScratch {
-    float* table;            // [group of four pixels][nibble][panel]
-    std::uint8_t* selector;  // [group of four pixels][output modulo 4][output / 4]
-};
-
-// Four pixels side by side, and their nibbles.
-struct PixelGroup {
-    const float* in;
-    std::uint8_t* nibbles;
-};
-
-// Adds to the sums of four outputs what the pixels of a chunk contribute.
+// Adds to the sums of all outputs what the pixels of a chunk contribute.
 template <int Vectors>
-SLIMFL_INLINE void masked_weight_gradient_block(const MaskedScratch& scratch, int nibble_stride, int groups,
-                                                int output, float* sums, int sum_stride) {
-    Tile<4, Vectors> tile;
-    tile.read(sums, sum_stride);
-    const float* table = scratch.table;
-    const std::uint8_t* select = scratch.selector + output / 4;
-    for (int group = 0; group < groups; ++group) {
+SLIMFL_APART void masked_weight_gradient_panel(const float* table, const std::uint8_t* by_output,
+                                               std::ptrdiff_t offset_stride, int groups, int outputs, float* sums,
+                                               std::ptrdiff_t sum_stride) {
+    for (int output = 0; output < outputs; output += 4) {
+        Tile<4, Vectors> tile;
+        tile.read(sums, sum_stride);
+        const float* entries = table;
+        const std::uint8_t* offset = by_output;
+        for (int group = 0; group < groups; ++group) {
 #pragma GCC unroll 4
-        for (int o = 0; o < 4; ++o) {
-            const float* entry = table_entry(table, select[o * nibble_stride]);
+            for (int o = 0; o < 4; ++o) {
+                const float* entry = table_entry(entries, offset[o]);
 #pragma GCC unroll 2
-            for (int v = 0; v < Vectors; ++v) {
-                tile.sum[o][v] += load(entry + v * kLanes);
+                for (int v = 0; v < Vectors; ++v) {
+                    tile.sum[o][v] += load(entry + v * kLanes);
+                }
             }
+            entries += 16 * kPanel;
+            offset += offset_stride;
         }
-        table += 16 * kPanel;
-        select += 4 * nibble_stride;
+        tile.write(sums, sum_stride);
+        by_output += 4;
+        sums += 4 * sum_stride;
     }
-    tile.write(sums, sum_stride);
 }
 
-// Adds to sums[output][input] the inputs of all pixels whose output's bit is set, and turns the
-// pixels' nibbles into offsets.  Pixels that do not count must have nibbles of zero.
-inline void masked_weight_gradient(const PixelGroup* pixels, int groups, int channel_stride, int nibble_stride,
-                                   int outputs, const MaskedScratch& scratch, float* sums) {
-    for (int group = 0; group < groups; ++group) {
-        for (int byte = 0; byte < nibble_stride; byte += 8) {
-            transpose_nibbles(pixels[group].nibbles + byte, nibble_stride,
-                              scratch.selector + 4 * group * nibble_stride + byte, nibble_stride);
-        }
-    }
+// Adds to sums[output][input] the inputs of all pixels whose output's bit is set.
+inline void masked_weight_gradient(const float* const* pixels, const std::uint8_t* by_output, int offset_stride,
+                                   int groups, int channel_stride, int outputs, float* table, float* sums) {
     for_vector_panels(channel_stride / kLanes, [&](auto panel, int vector) {
         for (int group = 0; group < groups; ++group) {
             for (int v = 0; v < static_cast<int>(panel()); ++v) {
                 Vec term[4];
 #pragma GCC unroll 4
                 for (int i = 0; i < 4; ++i) {
-                    term[i] = load(pixels[group].in + i * channel_stride + (vector + v) * kLanes);
+                    term[i] = load(pixels[group] + i * channel_stride + (vector + v) * kLanes);
                 }
-                store_subset_sums(scratch.table + 16 * group * kPanel + v * kLanes, term);
+                store_subset_sums(table + 16 * group * kPanel + v * kLanes, term);
             }
         }
-        for (int output = 0; output < outputs; output += 4) {
-            masked_weight_gradient_block<panel()>(scratch, nibble_stride, groups, output,
-                                                  sums + output * channel_stride + vector * kLanes, channel_stride);
-        }
+        masked_weight_gradient_panel<panel()>(table, by_output, offset_stride, groups, outputs,
+                                              sums + vector * kLanes, channel_stride);
     });
 }
 
@@ -156,20 +142,21 @@ inline void build_weight_tables(const float* weights, int weight_stride, const f
 
 // Replaces the activations of `Pixels` pixels by their gradients.
 template <int Pixels, int Vectors, class Stride>
-SLIMFL_INLINE void masked_input_gradient_block(const std::uint8_t* offsets, int nibble_stride, int groups,
-                                               const float* table, float* activation, Stride stride) {
+SLIMFL_INLINE void masked_input_gradient_block(const std::uint8_t* offsets, int groups, const float* table,
+                                               float* activation, Stride stride) {
     Tile<Pixels, Vectors> tile;
     tile.clear();
     for (int group = 0; group < groups; ++group) {
 #pragma GCC unroll 4
         for (int p = 0; p < Pixels; ++p) {
-            const float* entry = table_entry(table, offsets[p * nibble_stride + group]);
+            const float* entry = table_entry(table, offsets[p]);
 #pragma GCC unroll 2
             for (int v = 0; v < Vectors; ++v) {
                 tile.sum[p][v] += load(entry + v * kLanes);
             }
         }
         table += 16 * kPanel;
+        offsets += 4;
     }
     const Clamp clamp = fresh_clamp();
     tile.each([&](int p, int v, Vec sum) SLIMFL_INLINED {
@@ -179,19 +166,19 @@ SLIMFL_INLINE void masked_input_gradient_block(const std::uint8_t* offsets, int 
 }
 
 // One row and panel: replaces the inputs by the gradients that reach them, passed through their
-// ReLU6.  `table` is that of the panel, `activation` the row at the panel's first channel.
+// ReLU6.  `offsets` has `offset_stride` bytes for every four pixels; `table` is that of the panel,
+// `activation` the row at the panel's first channel.
 template <int Vectors>
-inline void masked_input_gradient(const std::uint8_t* offsets, int nibble_stride, int groups, const float* table,
-                                  float* activation, int channel_stride, int width) {
+SLIMFL_APART void masked_input_gradient(const std::uint8_t* offsets, std::ptrdiff_t offset_stride, int groups,
+                                        const float* table, float* activation, int channel_stride, int width) {
     with_stride(channel_stride, [&](auto stride) {
         int x = 0;
         for (; x + 4 <= width; x += 4) {
-            masked_input_gradient_block<4, Vectors>(offsets + x * nibble_stride, nibble_stride, groups, table,
-                                                    activation + x * stride, stride);
+            masked_input_gradient_block<4, Vectors>(offsets, groups, table, activation + x * stride, stride);
+            offsets += offset_stride;
         }
-        for (; x < width; ++x) {
-            masked_input_gradient_block<1, Vectors>(offsets + x * nibble_stride, nibble_stride, groups, table,
-                                                    activation + x * stride, stride);
+        for (int p = 0; x + p < width; ++p) {
+            masked_input_gradient_block<1, Vectors>(offsets + p, groups, table, activation + (x + p) * stride, stride);
         }
     });
 }

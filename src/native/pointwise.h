@@ -131,10 +131,10 @@ inline void shared_pointwise_weight_gradient(const SharedWidth* widths, int widt
 }
 
 // `count` pixels of the last pointwise layer, of whose activations only the channel sums and, for
-// the backward pass, one bit each survive: where the ReLU6 passes gradients, four to a byte.
+// the backward pass, one bit each survive: where the ReLU6 passes gradients.
 inline void pooled_pointwise_forward(const float* in, int in_stride, int inputs, const float* weights,
-                                     int weight_stride, int output_vectors, float* channel_sums,
-                                     std::uint8_t* nibbles, int nibble_stride, int count) {
+                                     int weight_stride, int output_vectors, float* channel_sums, std::uint8_t* bits,
+                                     int bit_stride, int count) {
     with_stride(in_stride, [&](auto stride) {
         for_vector_panels(output_vectors, [&](auto panel, int vector) {
             for_row_tiles(count, [&](auto rows, int x) {
@@ -146,11 +146,13 @@ inline void pooled_pointwise_forward(const float* in, int in_stride, int inputs,
                 Vec total[panel()];
                 total[0] = clamp.zero;
                 total[panel() - 1] = clamp.zero;
-                std::uint8_t* bits = nibbles + x * nibble_stride + vector * (kLanes / 4);
+                // A copy, since for all the compiler knows the bytes stored below could be the variable's.
+                const std::ptrdiff_t pixel_stride = bit_stride;
+                std::uint8_t* to_bits = bits + x * pixel_stride + vector * kLanes / 8;
                 tile.each([&](int m, int v, Vec sum) SLIMFL_INLINED {
                     const Vec activation = relu6(sum, clamp);
                     total[v] += activation;
-                    store_nibbles(bits + m * nibble_stride + v * (kLanes / 4), active_bits(activation, clamp));
+                    store_bits(to_bits + m * pixel_stride, v, active_bits(activation, clamp));
                 });
                 float* to = channel_sums + vector * kLanes;
                 store(to, load(to) + total[0]);

@@ -17,6 +17,8 @@
 #define SLIMFL_INLINE inline __attribute__((always_inline))
 // The same for lambdas.
 #define SLIMFL_INLINED __attribute__((always_inline))
+// For loops that need every register, which the variables of a caller would take from them.
+#define SLIMFL_APART inline __attribute__((noinline))
 
 namespace slimfl::SLIMFL_LEVEL {
 
@@ -116,16 +118,16 @@ SLIMFL_INLINE unsigned active_bits(Vec activation, const Clamp& clamp) {
 #endif
 }
 
-// Writes the bits of one vector's lanes four to a byte, lowest lanes first.
-SLIMFL_INLINE void store_nibbles(std::uint8_t* to, unsigned bits) {
+// Writes the bits of the lanes of vector `number` of a panel.
+SLIMFL_INLINE void store_bits(std::uint8_t* panel, int number, unsigned bits) {
     if constexpr (kLanes == 16) {
-        bits = (bits | bits << 8) & 0x00FF00FFu;
-    }
-    if constexpr (kLanes >= 8) {
-        bits = (bits | bits << 4) & 0x0F0F0F0Fu;
-    }
-    for (int byte = 0; byte < kLanes / 4; ++byte) {
-        to[byte] = static_cast<std::uint8_t>(bits >> (8 * byte));
+        const std::uint16_t both = static_cast<std::uint16_t>(bits);
+        std::memcpy(panel + 2 * number, &both, 2);
+    } else if constexpr (kLanes == 8) {
+        panel[number] = static_cast<std::uint8_t>(bits);
+    } else {
+        // Two vectors share a byte; the first comes first.
+        panel[0] = static_cast<std::uint8_t>(number == 0 ? bits : panel[0] | bits << 4);
     }
 }
 
