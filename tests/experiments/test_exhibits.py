@@ -177,6 +177,37 @@ def test_table3_notices_a_reversal_and_a_shift():
     assert column.verdict is Verdict.ORDER
 
 
+def test_unfinished_runs_are_shown_and_not_judged():
+    cells = grid.all_cells(LONG)
+    runs = papers_runs(cells)
+    cut, missing = (
+        grid.setting(LONG, "poor", 0.1, "slimfl")[0],
+        grid.setting(LONG, "good", 10.0, "slimfl")[1],
+    )
+    runs[cut] = replace(runs[cut], lines=runs[cut].lines[:-1])
+    del runs[missing]
+    exhibit = RECIPES["table3"].show(LONG, runs)
+    verdicts = {claim.source: claim.verdict for claim in exhibit.claims[:6]}
+    open_ = {"table III, poor, alpha = 0.1", "table III, good, alpha = 10"}
+    assert {source for source, v in verdicts.items() if v is Verdict.UNFINISHED} == open_
+    assert {v for source, v in verdicts.items() if source not in open_} == {Verdict.AGREES}
+    assert as_markdown(exhibit.table).count("unfinished") == 4  # two widths of either
+    for name in ("fig7", "table7"):
+        verdicts = {claim.verdict for claim in RECIPES[name].show(LONG, runs).claims}
+        assert Verdict.UNFINISHED in verdicts
+
+
+def test_a_cost_until_convergence_needs_no_further_rounds():
+    scale = replace(LONG, convergence_accuracy=0.2)
+    runs = papers_runs(grid.all_cells(scale))
+    for cell in runs:
+        runs[cell] = replace(runs[cell], lines=runs[cell].lines[:-1])
+    whole, cut = papers_runs(grid.all_cells(scale)), runs
+    shown = [RECIPES["table7"].show(scale, each) for each in (whole, cut)]
+    assert shown[0].table == shown[1].table
+    assert [c.verdict for c in shown[0].claims] == [c.verdict for c in shown[1].claims]
+
+
 def test_exhibits_of_nothing_say_so():
     for name, recipe in RECIPES.items():
         if recipe.cells(SMOKE):

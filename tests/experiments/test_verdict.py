@@ -71,10 +71,17 @@ def test_a_common_shift_keeps_the_order(high, gap_in_deviations, shift):
     assert verdict is (Verdict.AGREES if shift <= 2 else Verdict.ORDER)
 
 
+def test_nothing_is_concluded_from_unfinished_runs():
+    done, open_ = (Comparison(name, 51.0, 0.0, 4, 51.0, finished=name == "a") for name in "ab")
+    assert Claim("text", "source", (done, open_)).verdict is Verdict.UNFINISHED
+    assert Claim("text", "source", (done,)).verdict is Verdict.AGREES
+    assert Claim("text", "source", (open_, Comparison("c", None))).verdict is Verdict.NOT_RUN
+
+
 def test_an_exhibit_has_the_worst_of_what_was_judged():
     agrees, order, differs = Verdict.AGREES, Verdict.ORDER, Verdict.DIFFERS
     assert worst([agrees, order]) is order
     assert worst([order, differs, agrees]) is differs
-    assert worst([agrees, Verdict.NOT_RUN, Verdict.UNDECIDED]) is agrees
+    assert worst([agrees, Verdict.NOT_RUN, Verdict.UNDECIDED, Verdict.UNFINISHED]) is agrees
     assert worst([Verdict.UNDECIDED]) is Verdict.UNDECIDED
     assert worst([]) is Verdict.NONE

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING, Any
 
 from slimfl.experiments.cells import Cell
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison, Verdict, worst
+from slimfl.federation import finished
 from slimfl.report import RunRecord
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: The runs that there are, by their cell; a cell that was never begun is absent.
 Runs = Mapping[Cell, RunRecord]
+
+#: Behind a number that more rounds or more seeds may still change.
+UNFINISHED = ", unfinished"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
                 "ours_deviation": each.deviation,
                 "seeds": each.seeds,
                 "digits": each.digits,
+                **({} if each.finished else {"finished": False}),
             }
             for each in claim.comparisons
         ],
@@ -102,6 +107,8 @@ class Final:
     over_rounds_spread: float
     """Standard deviation of that between seeds; 0 for one."""
     seeds: int
+    finished: bool = True
+    """Whether every run that was asked for is there and at its end."""
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
@@ -140,6 +147,7 @@ class Final:
             paper,
             paper_deviation,
             unit="%",
+            finished=self.finished,
         )
 
     def __sub__(self, other: Final) -> Final:
@@ -150,19 +158,27 @@ class Final:
             math.hypot(self.over_rounds, other.over_rounds),
             0.0,
             min(self.seeds, other.seeds),
+            self.finished and other.finished,
         )
 
     def __str__(self) -> str:
         spread = f" (seeds ± {self.over_seeds:.1f})" if self.seeds > 1 else ""
-        return f"{self.mean:.1f} ± {self.over_rounds:.1f}{spread}"
+        mark = "" if self.finished else UNFINISHED
+        return f"{self.mean:.1f} ± {self.over_rounds:.1f}{spread}{mark}"
 
 
 def fluctuation(quantity: str, final: Final | None) -> Comparison:
     """How much an accuracy moves from round to round at the end."""
     if final is None:
         return Comparison(quantity, None, unit="points")
-    spread = final.over_rounds_spread
-    return Comparison(quantity, final.over_rounds, spread, final.seeds, unit="points")
+    return Comparison(
+        quantity,
+        final.over_rounds,
+        final.over_rounds_spread,
+        final.seeds,
+        unit="points",
+        finished=final.finished,
+    )
 
 
 def accuracy(
@@ -172,6 +188,17 @@ def accuracy(
     if final is None:
         return Comparison(quantity, None, paper=paper, paper_deviation=paper_deviation, unit="%")
     return final.compare(quantity, paper, paper_deviation)
+
+
+def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:
+    """The end of the same run under every seed, as far as it has come."""
+    found = Final.of(present(runs, cells), width, last)
+    return replace(found, finished=all_finished(runs, cells)) if found else None
+
+
+def all_finished(runs: Runs, cells: Iterable[Cell]) -> bool:
+    """Whether all the cells have been run to their end."""
+    return all(cell in runs and finished(runs[cell].experiment, runs[cell].lines) for cell in cells)
 
 
 def present(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:

@@ -56,6 +56,7 @@ class Outcome(Enum):
     UNLEARNED = "neither has learned"
     NEVER = "neither converged"
     ONE_SEED = "one seed only"
+    UNFINISHED = "unfinished"
     NOT_RUN = "not run"
 
 
@@ -83,6 +84,8 @@ class Case:
         both = (self.own, self.other)
         if any(each["ours"] is None and each["reached"] for each in both):
             return Outcome.NOT_RUN
+        if not all(each.get("finished", True) for each in both):
+            return Outcome.UNFINISHED
         if not any(each["reached"] for each in both):
             return Outcome.NEVER
         if not self.learned:
@@ -142,6 +145,7 @@ class Contest:
             Outcome.AHEAD: self.ahead,
             Outcome.BEHIND: self.behind,
             Outcome.TIE: self.tie,
+            Outcome.UNFINISHED: f"{self.subject}: the runs are unfinished, so this may change",
             Outcome.NOT_RUN: f"{self.subject}: not run",
             Outcome.NEVER: f"{self.subject}: neither converged under every seed within the rounds "
             "run",
@@ -177,7 +181,13 @@ class Findings:
         self.good_for.extend(contest.finding(Outcome.AHEAD))
         self.not_for.extend(contest.finding(Outcome.BEHIND))
         self.ties.extend(contest.finding(Outcome.TIE))
-        for outcome in (Outcome.ONE_SEED, Outcome.UNLEARNED, Outcome.NEVER, Outcome.NOT_RUN):
+        for outcome in (
+            Outcome.ONE_SEED,
+            Outcome.UNLEARNED,
+            Outcome.NEVER,
+            Outcome.UNFINISHED,
+            Outcome.NOT_RUN,
+        ):
             self.unknown.extend(contest.finding(outcome))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from slimfl.experiments import exhibit
 from slimfl.experiments.cells import Cell, cell
-from slimfl.experiments.exhibit import Final, Runs, present
+from slimfl.experiments.exhibit import Final, Runs
 from slimfl.experiments.scale import ALPHAS, Scale
 
 CHANNELS = ("good", "poor")
@@ -45,5 +46,5 @@ def final(
     scale: Scale, runs: Runs, channel: str, alpha: float, method: str, width: str
 ) -> Final | None:
     """The accuracy at the end of one setting."""
-    records = present(runs, setting(scale, channel, alpha, method))
-    return Final.of(records, width, scale.last_rounds(alpha))
+    cells = setting(scale, channel, alpha, method)
+    return exhibit.final(runs, cells, width, scale.last_rounds(alpha))

@@ -27,6 +27,7 @@ _MARKS = {
     Verdict.ORDER: ("order", "◐"),
     Verdict.DIFFERS: ("differs", "✗"),
     Verdict.UNDECIDED: ("open", "?"),
+    Verdict.UNFINISHED: ("open", "…"),
     Verdict.NOT_RUN: ("open", "○"),
 }
 #: How the sentence on the scale begins where there is something to warn of.
@@ -310,7 +311,7 @@ def _unfinished(document: Mapping[str, Any]) -> str:
         return ""
     return (
         f"<p class='shortened'><strong>Not all runs are finished.</strong> {_text(lacking)} "
-        "Verdicts are on what is there.</p>"
+        "Of claims that rest on the others there is no verdict.</p>"
     )
 
 

@@ -9,6 +9,8 @@
 3. A claim that states an order alone agrees when the order holds here by more than our standard
    error.
 4. Everything else *differs*; where no method reached what is measured, the claim is *undecided*.
+5. Of runs that are not all there and at their end nothing is concluded: the claim is *unfinished*,
+   or *not run* where a number is missing altogether.
 
 An exhibit has the worst verdict of its claims.
 """
@@ -26,8 +28,8 @@ RULE = (
     "order only when every pair that the paper tells apart by more than its own combined deviation "
     "comes in the same order here, by more than our standard error. A claim of an order alone "
     "agrees when that order holds here by more than our standard error. Everything else differs; "
-    "a claim is undecided where no method reached what is measured. A table or figure has the "
-    "worst verdict of its claims."
+    "a claim is undecided where no method reached what is measured, and unfinished while a run "
+    "that it rests on is. A table or figure has the worst verdict of its claims."
 )
 
 
@@ -38,6 +40,7 @@ class Verdict(StrEnum):
     ORDER = "agrees in order only"
     DIFFERS = "differs"
     UNDECIDED = "undecided"
+    UNFINISHED = "unfinished"
     NOT_RUN = "not run"
     NONE = "no claim"
 
@@ -58,6 +61,8 @@ class Comparison:
     digits: int = 0
     """Decimals that the paper prints."""
     unit: str = ""
+    finished: bool = True
+    """Whether every run behind ours is there and at its end."""
 
     @property
     def standard_error(self) -> float:
@@ -90,6 +95,8 @@ class Claim:
         ours = [each.ours for each in self.comparisons]
         if any(value is None for value in ours):
             return Verdict.NOT_RUN
+        if not all(each.finished for each in self.comparisons):
+            return Verdict.UNFINISHED
         if not any(math.isfinite(value) for value in ours if value is not None):
             return Verdict.UNDECIDED
         if self.order:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slimfl.experiments.cells import Cell, cell
-from slimfl.experiments.exhibit import Exhibit, Final, Recipe, Runs, Table, present
+from slimfl.experiments.exhibit import Exhibit, Recipe, Runs, Table, final
 from slimfl.experiments.scale import Scale
 
 ALPHA = 1.0
@@ -44,9 +44,7 @@ def cells(scale: Scale) -> list[Cell]:
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Final accuracy under each choice, and its distance from what it is compared with."""
     finals = {
-        (name, width): Final.of(
-            present(runs, setting(scale, name)), width, scale.last_rounds(ALPHA)
-        )
+        (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))
         for name in CHANGES
         for width in WIDTHS
     }

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from slimfl.experiments.cells import Cell, cell
-from slimfl.experiments.exhibit import Exhibit, Final, Recipe, Runs, Table, accuracy, present
+from slimfl.experiments.exhibit import (
+    Exhibit,
+    Final,
+    Recipe,
+    Runs,
+    Table,
+    accuracy,
+    final,
+    present,
+)
 from slimfl.experiments.panels import Line, Panel, curves_figure
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim
@@ -35,9 +44,11 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     for alpha in ALPHAS:
         lines = []
         for algorithm, title in ALGORITHMS.items():
-            records = present(runs, setting(scale, alpha, algorithm))
+            cells = setting(scale, alpha, algorithm)
+            records = present(runs, cells)
             for width, dash in zip(WIDTHS, ("--", "-"), strict=True):
-                finals[alpha, algorithm, width] = Final.of(records, width, scale.last_rounds(alpha))
+                last = scale.last_rounds(alpha)
+                finals[alpha, algorithm, width] = final(runs, cells, width, last)
                 lines.append(Line(f"{title}, {width}", records, width, COLOURS[algorithm], dash))
         panels.append(Panel(f"α = {alpha:g}", lines))
 

@@ -7,7 +7,16 @@ from typing import Any
 
 from slimfl.experiments import paper
 from slimfl.experiments.cells import Cell, cell
-from slimfl.experiments.exhibit import Exhibit, Final, Recipe, Runs, Table, accuracy, present
+from slimfl.experiments.exhibit import (
+    Exhibit,
+    Final,
+    Recipe,
+    Runs,
+    Table,
+    accuracy,
+    final,
+    present,
+)
 from slimfl.experiments.panels import Line, Panel, curves_figure
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison
@@ -40,8 +49,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     """Accuracy with the recommended and with the other parameters."""
     records = {name: present(runs, setting(scale, name)) for name in SETTINGS}
     finals = {
-        (name, width): Final.of(found, width, scale.last_rounds(ALPHA))
-        for name, found in records.items()
+        (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))
+        for name in SETTINGS
         for width in WIDTHS
     }
     best, other, equal, unequal = SETTINGS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slimfl.experiments import paper
 from slimfl.experiments.cells import Cell, cell
-from slimfl.experiments.exhibit import Exhibit, Final, Recipe, Runs, Table, accuracy, present
+from slimfl.experiments.exhibit import Exhibit, Final, Recipe, Runs, Table, accuracy, final
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison
 from slimfl.report import colours
@@ -31,8 +33,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     """Final accuracy against the number of devices."""
     counts = scale.device_counts
     finals = {
-        (alpha, devices, width): Final.of(
-            present(runs, setting(scale, alpha, devices)), width, scale.last_rounds(alpha)
+        (alpha, devices, width): final(
+            runs, setting(scale, alpha, devices), width, scale.last_rounds(alpha)
         )
         for alpha in ALPHAS
         for devices in counts
@@ -112,7 +114,8 @@ def _best(finals: list[Final | None], width: str, printed: float) -> Comparison:
     known = [final for final in finals if final]
     if len(known) < len(finals):
         return accuracy(width, None, printed)
-    return max(known, key=lambda final: final.mean).compare(width, printed)
+    best = max(known, key=lambda final: final.mean).compare(width, printed)
+    return replace(best, finished=all(final.finished for final in known))
 
 
 FIG6 = Recipe("fig6", cells, show)

@@ -14,6 +14,7 @@ from slimfl.experiments.exhibit import (
     Runs,
     Table,
     accuracy,
+    final,
     fluctuation,
     present,
 )
@@ -63,8 +64,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         for method in base.METHODS
     }
     finals = {
-        (noise, alpha, *curve): Final.of(
-            records[noise, alpha, curve[0]], curve[1], scale.last_rounds(alpha)
+        (noise, alpha, *curve): final(
+            runs, setting(scale, noise, alpha, curve[0]), curve[1], scale.last_rounds(alpha)
         )
         for noise in NOISES
         for alpha in ALPHAS

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from slimfl.experiments import grid, paper
-from slimfl.experiments.exhibit import Exhibit, Recipe, Runs, Table
+from slimfl.experiments.exhibit import UNFINISHED, Exhibit, Recipe, Runs, Table
 from slimfl.experiments.scale import ALPHAS, Scale
 from slimfl.experiments.verdict import Claim, Comparison
-from slimfl.federation import VANILLA_ALL, convergence, expand
+from slimfl.federation import VANILLA_ALL, convergence, expand, finished
 from slimfl.report import RunRecord
 from slimfl.report.run_row import Costs
 
@@ -23,6 +23,8 @@ class Until:
     """Costs of one method until convergence, one entry a seed; None where it never converged."""
 
     seeds: list[Costs | None]
+    settled: bool
+    """Whether more rounds or seeds would change nothing."""
 
     def spread(self, key: str) -> tuple[float, float]:
         """Mean and deviation over seeds; infinite unless every seed converged."""
@@ -47,6 +49,7 @@ def until_convergence(record: RunRecord) -> Costs | None:
 def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[str]) -> Until | None:
     """The costs of runs that stop on their own, added up seed by seed; None before they ran."""
     columns = [grid.setting(scale, channel, alpha, method) for method in methods]
+    settled = all(cell in runs and _settled(runs[cell]) for cells in columns for cell in cells)
     seeds: list[Costs | None] = []
     for cells in zip(*columns, strict=True):
         if all(cell in runs and runs[cell].evaluated for cell in cells):
@@ -56,7 +59,15 @@ def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[st
             for cost in known[1:]:
                 total = total + cost if total else None
             seeds.append(total)
-    return Until(seeds) if seeds else None
+    return Until(seeds, settled) if seeds else None
+
+
+def _settled(record: RunRecord) -> bool:
+    """Whether a run has converged or come to its end without."""
+    section = record.experiment.federation
+    return convergence(record.lines, section) is not None or finished(
+        record.experiment, record.lines
+    )
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
@@ -112,13 +123,16 @@ def _comparison(name: str, costs: Until | None, key: str, printed: float, unit: 
     if costs is None:
         return Comparison(name, None, paper=printed, digits=digits, unit=unit)
     mean, deviation = costs.spread(key)
-    return Comparison(name, mean, deviation, len(costs.seeds), printed, 0.0, digits, unit)
+    return Comparison(
+        name, mean, deviation, len(costs.seeds), printed, 0.0, digits, unit, costs.settled
+    )
 
 
 def _word(one: Comparison) -> str:
     if one.ours is None:
         return "not run"
-    return f"{one.ours:.3g}" if math.isfinite(one.ours) else "never"
+    word = f"{one.ours:.3g}" if math.isfinite(one.ours) else "never"
+    return word if one.finished else f"{word}{UNFINISHED}"
 
 
 def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]:
@@ -133,6 +147,7 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
         ratios = [theirs / ours for ours, theirs in costs if math.isfinite(ours + theirs)]
         theirs = [vanilla / slim for slim, vanilla in printed.values()]
         ran = len(known) == len(found)
+        settled = ran and all(one.settled for pair in known for one in pair if one)
         mean = fmean(ratios) if ratios else math.inf if ran else None
         claims.append(
             Claim(
@@ -145,6 +160,7 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
                         mean,
                         paper=sum(theirs) / len(theirs),
                         digits=1,
+                        finished=settled,
                     ),
                     Comparison("as much", 1.0 if ratios else mean, paper=1.0, digits=1),
                 ),
