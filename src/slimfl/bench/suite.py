@@ -32,9 +32,13 @@ LABELS = {
 #: How the cost grows: the cohort stays at 100 devices of 5 images while the population grows.
 POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)
+#: Images of all devices together while the number on each of them grows.
+LOCAL_TOTAL = 4_000
 #: Devices and images a device on which other frameworks are compared.
 PEER_WORK = ((10, 500), (200, 20))
 PEER_REPETITIONS = 3
+#: The slowest runner does so many times less work.
+PLAIN_SHARE = 4
 WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
 
 
@@ -77,7 +81,9 @@ def benchmark(
 
 
 def _engines(work: Work, repetitions: int, native: bool) -> dict[str, Any]:
-    runners = [local_runner("torch", work), local_runner(PLAIN, work)]
+    # the plain loop takes one device after the other, so a few tell its speed as well as all
+    few = replace(work, devices=max(1, work.devices // PLAIN_SHARE))
+    runners = [local_runner("torch", work), local_runner(PLAIN, few)]
     runners.append(local_runner(BEST, work, processes=available_cores()))
     if native:
         runners = [local_runner("native", work), local_runner("fma-limit", work), *runners]
@@ -186,7 +192,9 @@ def _growth(repetitions: int = 4) -> dict[str, Any]:
         for count in POPULATIONS
     }
     local = {
-        f"{count} images": local_runner("native", Work(images_per_device=count))
+        f"{count} images": local_runner(
+            "native", Work(devices=LOCAL_TOTAL // count, images_per_device=count)
+        )
         for count in LOCAL_IMAGES
     }
     widths = {
