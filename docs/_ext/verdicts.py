@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "unfinished", "not run")
+VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
 #: Shown in this order; other scales come between them.
 FIRST, LAST = "small", "paper"
 #: The exhibit that measures what no source settles; it has a section of its own.

@@ -230,6 +230,16 @@ def test_final_is_the_mean_over_the_last_rounds_of_every_seed():
     assert Final.of([], "0.5x", last=1) is None
 
 
+def test_the_end_of_an_unfinished_run_is_shorter_in_proportion():
+    whole = record(
+        grid.setting(LONG, "poor", 0.1, "slimfl")[0], {("slimfl", w): 50 for w in ("0.5x", "1.0x")}
+    )
+    half = replace(whole, lines=whole.lines[:4])
+    half.lines[1]["accuracy"]["0.5x"] = 0.0  # not among the last two of four rounds
+    assert Final.of([half], "0.5x", last=4).mean == pytest.approx(50)
+    assert Final.of([half], "0.5x", last=6).mean == pytest.approx(100 / 3)
+
+
 def test_tables_keep_their_cells_in_csv_and_markdown():
     table = show("table6").table
     assert list(csv.reader(io.StringIO(as_csv(table)))) == [table.headings, *table.rows]

@@ -112,12 +112,16 @@ class Final:
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
-        """The mean over the last rounds of every run; None where there is no run."""
+        """The mean over the last rounds of every run; None where there is no run.
+
+        Of an unfinished run so many fewer rounds are taken as it has come less far.
+        """
         ends = []
         for record in records:
             tested = [line for line in record.evaluated if width in line["accuracy"]]
             if tested:
-                since = tested[-1]["round"] - last
+                reached = tested[-1]["round"]
+                since = reached - math.ceil(last * reached / record.experiment.rounds)
                 ends.append([100 * e["accuracy"][width] for e in tested if e["round"] > since])
         if not ends:
             return None

@@ -27,8 +27,8 @@ _MARKS = {
     Verdict.ORDER: ("order", "◐"),
     Verdict.DIFFERS: ("differs", "✗"),
     Verdict.UNDECIDED: ("open", "?"),
-    Verdict.UNFINISHED: ("open", "…"),
     Verdict.NOT_RUN: ("open", "○"),
+    Verdict.UNFINISHED: ("open", "…"),
 }
 #: How the sentence on the scale begins where there is something to warn of.
 _SHORTENED = "Shortened"

@@ -40,8 +40,8 @@ class Verdict(StrEnum):
     ORDER = "agrees in order only"
     DIFFERS = "differs"
     UNDECIDED = "undecided"
-    UNFINISHED = "unfinished"
     NOT_RUN = "not run"
+    UNFINISHED = "unfinished"
     NONE = "no claim"
 
 
