@@ -174,8 +174,8 @@ def _made(document: dict[str, Any]) -> str:
     shortened = document.get("shortened")
     return (
         f"`{document['command']}`, {document['engine']} engine, seeds {seeds}, {versions}"
-        + (f". Shortened: {shortened.rstrip('.')}" if shortened else "")
         + "."
+        + (f" {shortened.rstrip('.')}." if shortened else "")
         + (f" **{document['unfinished']}**" if document.get("unfinished") else "")
     )
 

@@ -64,6 +64,7 @@ def curves_figure(panels: Sequence[Panel], columns: int) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             if not any(line.records for line in panel.lines):
                 axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center")
+                axes.set(xticks=[], yticks=[])
         for axes in all_axes[len(panels) :]:
             axes.set_visible(False)
         if handles:
