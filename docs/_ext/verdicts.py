@@ -170,7 +170,8 @@ def _value(comparison: dict[str, Any], side: str) -> str:
 
 def _made(document: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
-    seeds = ", ".join(str(seed) for seed in document["seeds"])
+    planned = " (planned)" if document.get("unfinished") else ""
+    seeds = ", ".join(str(seed) for seed in document["seeds"]) + planned
     shortened = document.get("shortened")
     return (
         f"`{document['command']}`, {document['engine']} engine, seeds {seeds}, {versions}"

@@ -197,12 +197,8 @@ def accuracy(
 def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:
     """The end of the same run under every seed, as far as it has come."""
     found = Final.of(present(runs, cells), width, last)
-    return replace(found, finished=all_finished(runs, cells)) if found else None
-
-
-def all_finished(runs: Runs, cells: Iterable[Cell]) -> bool:
-    """Whether all the cells have been run to their end."""
-    return all(cell in runs and finished(runs[cell].experiment, runs[cell].lines) for cell in cells)
+    ended = all(c in runs and finished(runs[c].experiment, runs[c].lines) for c in cells)
+    return replace(found, finished=ended) if found else None
 
 
 def present(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:

@@ -104,6 +104,7 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
     theory = "".join(f"<li>{_text(each)}</li>" for each in findings.THEORY)
     by_theory = f"<h4>By theory, whatever the runs show</h4><ul class='theory'>{theory}</ul>"
     nothing = "Nothing that these results show."
+    warning = " class='shortened'" if _is_shortened(document) else ""
     uses = (
         _use("good", "What SlimFL is good for", found.good_for, nothing),
         _use("not", "When not to use it", found.not_for, nothing, by_theory),
@@ -111,7 +112,7 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
         _use("open", "What these results cannot tell", found.unknown, "Nothing is missing."),
     )
     return (
-        f"<p class='shortened'>{scale}</p>{_unfinished(document)}"
+        f"<p{warning}>{scale}</p>{_unfinished(document)}"
         f"{_counts(document['exhibits'])}"
         + (f"<ul class='headline'>{tallies}</ul>" if tallies else "")
         + f"<div class='uses'>{''.join(uses)}</div><p class='note'>{_text(findings.RULE)}</p>"
@@ -254,7 +255,8 @@ def _comparison(comparison: Mapping[str, Any]) -> str:
 
 
 def _made(document: Mapping[str, Any]) -> str:
-    seeds = ", ".join(map(str, document["seeds"]))
+    planned = " (planned)" if document.get("unfinished") else ""
+    seeds = ", ".join(map(str, document["seeds"])) + planned
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     facts = {
         "command": f"`{document['command']}`",

@@ -111,11 +111,11 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def _best(finals: list[Final | None], width: str, printed: float) -> Comparison:
-    known = [final for final in finals if final]
+    known = [each for each in finals if each]
     if len(known) < len(finals):
         return accuracy(width, None, printed)
-    best = max(known, key=lambda final: final.mean).compare(width, printed)
-    return replace(best, finished=all(final.finished for final in known))
+    best = max(known, key=lambda each: each.mean).compare(width, printed)
+    return replace(best, finished=all(each.finished for each in known))
 
 
 FIG6 = Recipe("fig6", cells, show)
