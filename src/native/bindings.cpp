@@ -71,7 +71,7 @@ public:
         if (!visits_object.is_none() && method.algorithm != Algorithm::one_width) {
             visits.emplace(visits_object, "visits");
             visits->shaped("visits", {shapes_.widths()});
-            require(visits->data()[shapes_.widths() - 1] != 0, "visits must include the full width");
+            require(visits_a_width(shapes_, visits->data()), "visits must include at least one width");
         }
         std::vector<float> gradient(shapes_.total);
         std::vector<LossSum> losses(static_cast<std::size_t>(shapes_.widths()));

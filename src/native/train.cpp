@@ -81,10 +81,10 @@ void Trainer::sequential_step(float* theta, OptimiserState& state, const Batch& 
     const std::vector<int> visited = widths_;
     const bool distils = method_.algorithm == Algorithm::ustrain;
     for (auto w = visited.rbegin(); w != visited.rend(); ++w) {
-        const bool is_full = w == visited.rbegin();
+        const bool is_widest = w == visited.rbegin();
         widths_.assign(1, *w);
-        const Target target = distils && !is_full ? Target::stored : Target::label;
-        pass(theta, batch, target, target, distils && is_full, gradient_.data(), losses);
+        const Target target = distils && !is_widest ? Target::stored : Target::label;
+        pass(theta, batch, target, target, distils && is_widest, gradient_.data(), losses);
         optimiser_step(options, state, learning_rate, gradient_.data(), theta, shapes_.total);
     }
 }

@@ -1,5 +1,7 @@
 """The native engine and the torch engine are interchangeable: same round, same numbers."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,14 +11,15 @@ import slimfl
 from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
+from slimfl.federation import SegmentAverage, Simulation
+from slimfl.training import Curriculum
 
 DATASET = synthetic(train=260, test=90, size=7)
 
 
-def rounds(engine, count=2, **sections):
+def rounds(engine, count=2, method_object=None, **sections):
     experiment = build({"engine": engine, "rounds": count, "threads": 2, **sections})
-    sim = Simulation(experiment, dataset=DATASET)
+    sim = Simulation(experiment, dataset=DATASET, method=method_object)
     assert sim.engine.name == engine
     start = sim.global_model.copy()
     return start, sim, [sim.step() for _ in range(count)]
@@ -51,6 +54,41 @@ def test_the_other_algorithms(algorithm, order):
     training = {"algorithm": algorithm, "order": order, "steps": 3, "batch_size": 8}
     training |= {"sampled_widths": 3}
     assert_same(training=training, model={"widths": (0.25, 0.5, 0.75, 1.0)})
+
+
+@dataclass(frozen=True)
+class SomeWidths:
+    """A method whose devices train and send a part of the widths only."""
+
+    widths: tuple[int, ...]
+    name = "some-widths"
+
+    def trains(self, device):
+        return Curriculum(self.widths)
+
+    def sends(self, device):
+        return tuple((i,) for i in range(max(self.widths) + 1))
+
+    def merge(self, segments, start, missing):
+        return SegmentAverage(segments, start, missing)
+
+
+@pytest.mark.parametrize("widths", [(0,), (1,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize(
+    ("algorithm", "order"),
+    [
+        ("sustrain", "sequential"),
+        ("slimtrain", "sequential"),
+        ("slimtrain", "accumulate"),
+        ("ustrain", "sequential"),
+    ],
+)
+def test_some_of_the_widths_without_the_full_one(widths, algorithm, order):
+    assert_same(
+        method_object=SomeWidths(widths),
+        training={"algorithm": algorithm, "order": order, "steps": 3, "batch_size": 8},
+        model={"widths": (0.25, 0.5, 1.0)},
+    )
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

@@ -107,10 +107,8 @@ def test_gradient(sizes, batch, seed, algorithm, simd, data):
     problem = Problem(sizes, 12, seed)
     index = problem.rng.integers(0, 12, batch)
     count = len(sizes.active)
-    visits = np.array(
-        data.draw(st.lists(st.integers(0, 1), min_size=count, max_size=count)), np.uint8
-    )
-    visits[-1] = 1
+    taking_part = data.draw(st.sets(st.integers(0, count - 1), min_size=1))
+    visits = np.isin(np.arange(count), list(taking_part)).astype(np.uint8)
     width = data.draw(st.integers(0, count - 1)) if algorithm == "width" else None
     visited = [width] if algorithm == "width" else [w for w in range(count) if visits[w]]
     gradient, found = make(sizes, simd).gradient(
@@ -190,8 +188,10 @@ def schedule(problem: Problem, epochs: int, batch: int, count: int):
         for start in range(0, count, batch):
             offsets.append(offsets[-1] + min(batch, count - start))
     steps = len(offsets) - 1
-    visits = problem.rng.integers(0, 2, (steps, len(problem.sizes.active)), dtype=np.uint8)
-    visits[:, -1] = 1
+    count_of_widths = len(problem.sizes.active)
+    visits = problem.rng.integers(0, 2, (steps, count_of_widths), dtype=np.uint8)
+    # no step without a width; the full one need not take part
+    visits[np.arange(steps), problem.rng.integers(0, count_of_widths, steps)] = 1
     rates = 1e-3 * 0.9 ** np.arange(steps)
     return np.concatenate(orders), np.array(offsets), rates, visits
 
@@ -228,7 +228,7 @@ def test_training(name, algorithm, mode, epochs):
             weights=problem.weights,
             **options,
         )
-        assert np.isfinite(found[-1])
+        assert (np.isfinite(found) == visits[part].any(0)).all()
     leaf = torch.tensor(problem.theta, requires_grad=True)
     batches = [order[a:b] for a, b in itertools.pairwise(offsets)]
     train(
@@ -460,6 +460,7 @@ def bad_calls():
         {"batch_offsets": np.array([0, 5, 5])},
         {"batch_offsets": np.array([0, 10])},
         {"visits": np.zeros((2, 3), np.uint8)},
+        {"visits": np.array([[0, 1, 0], [0, 0, 0]], np.uint8)},
         {"visits": np.ones((2, 2), np.uint8)},
         {"learning_rates": np.full(2, 0.01, np.float32)},
         {"mean": problem.mean[:0]},
@@ -481,6 +482,13 @@ def bad_calls():
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         make(SMALL).train(**arguments)
+
+
+def test_a_gradient_of_no_width_is_refused():
+    problem = Problem(SMALL, 4)
+    data = (problem.theta, problem.images, problem.labels, np.arange(4), problem.mean, problem.std)
+    with pytest.raises(ValueError, match="at least one width"):
+        make(SMALL).gradient(*data, visits=np.zeros(3, np.uint8))
 
 
 def test_bad_networks_are_refused():
