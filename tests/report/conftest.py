@@ -34,6 +34,7 @@ def line(round: int, accuracy: dict[str, float], **changes: Any) -> dict[str, An
         "airtime_s": 0.5,
         "energy_j": 0.25,
         "paper_power_mw": 200.0,
+        "images": 100,
         "multiply_adds": 1000,
         "paper_mflops": 4.0,
         "seconds": {"training": 2.0, "evaluation": 0.5},

@@ -27,7 +27,7 @@ def test_one_run_by_hand(make_run):
     assert row.total.paper_gflops == pytest.approx(0.012)
     assert row.converged_round is None
     assert row.until_converged is None
-    # every round both devices see their 40 and 60 images once, in 2 seconds
+    # every round both devices see 100 images together, in 2 seconds
     assert row.images == 300
     assert row.images_per_s == 50
 
@@ -70,10 +70,16 @@ def test_costs_until_convergence(make_run):
     assert row.until_converged.paper_power_w == pytest.approx(0.6)
 
 
-def test_images_with_local_steps(make_run):
+def test_images_are_those_that_the_rounds_counted(make_run):
     keys = {"training__epochs": None, "training__steps": 5, "training__batch_size": 50}
-    row = run_row(make_run(experiment=keys))
-    assert row.images == 2 * 5 * (40 + 50), "a device of 40 images has batches of 40"
+    assert run_row(make_run(experiment=keys, images=37)).images == 2 * 37
+
+
+def test_images_of_a_version_that_did_not_count_them_are_unknown(make_run):
+    record = make_run()
+    del record.lines[1]["images"]
+    row = run_row(record)
+    assert (row.images, row.images_per_s) == (None, None)
 
 
 def test_a_run_that_has_not_begun_has_a_row(make_run):

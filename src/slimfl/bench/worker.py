@@ -41,8 +41,7 @@ def engine_runner(work: Work, engine: str) -> DoWork:
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
 
     def round_() -> dict[str, float]:
-        sim.step()
-        return {"images": work.images}
+        return {"images": sim.step()["images"]}
 
     return round_
 
@@ -62,8 +61,7 @@ def flower_runner(work: Work) -> DoWork:
 
     def round_() -> dict[str, float]:
         assert folder
-        sim.step()
-        return {"images": work.images}
+        return {"images": sim.step()["images"]}
 
     return round_
 

@@ -36,6 +36,8 @@ class Update:
     """How many it holds."""
     losses: NDArray[np.float64]
     """Mean training loss of every width; NaN where a width took no part."""
+    images_seen: NDArray[np.int64]
+    """How many images every width was trained on; an image counts each time it was taken."""
     gain: float | None = None
     """The power gain that the device measured on its way to the server, if it did."""
 

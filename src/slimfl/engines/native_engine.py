@@ -108,12 +108,12 @@ class NativeEngine:
             threads=self.threads,
         )
         updates = {}
-        for task, (parameters, steps, losses), (first, second, _) in zip(
-            tasks, results, moments, strict=True
+        for task, lesson, (parameters, steps, losses), (first, second, _) in zip(
+            tasks, lessons, results, moments, strict=True
         ):
             self.states.put(task.device, self._state(first, second, steps))
             held = int(self.workload.partition.sizes[task.device])
-            updates[task.device] = Update(task.device, parameters, held, losses)
+            updates[task.device] = Update(task.device, parameters, held, losses, lesson.images_seen)
         return updates
 
     def _moments(self, state: OptimiserState | None, size: int) -> tuple[Vector, Vector, int]:

@@ -104,7 +104,7 @@ class TorchEngine:
             result = trainer.train(start, lesson, self.training_images, self.states.get(device))
         finally:
             self.trainers.put(trainer)
-        return self._update(device, *result)
+        return self._update(device, lesson, *result)
 
     def _train_cohorts(self, start: Vector, lessons: dict[int, Lesson]) -> Iterator[Update]:
         """Devices whose lessons have the same shape, all at once."""
@@ -120,15 +120,21 @@ class TorchEngine:
                 [self.states.get(device) for device in devices],
             )
             for device, result in zip(devices, results, strict=True):
-                updates[device] = self._update(device, *result)
+                updates[device] = self._update(device, lessons[device], *result)
         for device in lessons:
             yield updates.pop(device)
 
     def _update(
-        self, device: int, parameters: Vector, state: OptimiserState, losses: NDArray[np.float64]
+        self,
+        device: int,
+        lesson: Lesson,
+        parameters: Vector,
+        state: OptimiserState,
+        losses: NDArray[np.float64],
     ) -> Update:
         self.states.put(device, state)
-        return Update(device, parameters, int(self.workload.partition.sizes[device]), losses)
+        held = int(self.workload.partition.sizes[device])
+        return Update(device, parameters, held, losses, lesson.images_seen)
 
     def _step_size(self, network: nn.Module) -> int:
         """Multiply-adds of one batch at full width."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from slimfl.federation.run_folder import Line, RunFolder, RunWriter
 from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
-from slimfl.training import learning_rates
+from slimfl.training import learning_rates, local_steps
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
@@ -174,7 +175,8 @@ class Simulation:
         losses = _MeanLosses(len(experiment.model.widths))
         there: list[int] = []
         refused: list[int] = []
-        work = 0
+        work = images = 0
+        samples: list[int] = []
         for k, (outcome, task) in enumerate(zip(self._outcomes(number, tasks), tasks, strict=True)):
             if experiment.radio.gains == "measured" and isinstance(outcome, Update):
                 outcome = self._measured(outcome, signals[k], gains, messages_decoded, k)
@@ -185,7 +187,9 @@ class Simulation:
                 continue
             there.append(k)
             losses.add(outcome.losses.tolist())
-            work += self._work(outcome, task)
+            work += self._work(outcome)
+            images += int(outcome.images_seen.max())
+            samples.append(outcome.samples)
             delivered = signals[k].segments_decoded(messages_decoded[k])
             if not delivered:
                 continue
@@ -222,7 +226,7 @@ class Simulation:
                 for i in range(len(names))
                 if losses.counts[i] and self.privacy is None
             },
-            "learning_rate": self._learning_rate(number),
+            "learning_rate": self._learning_rate(number, samples),
             "devices": active,
             "dropped_out": sorted({*who.dropped_out, *who.active} - {*active}),
             "refused": refused,
@@ -230,6 +234,7 @@ class Simulation:
             "decoded": [len(segments) for segments in arrived],
             "delivered": [sum(s in d for d in merged) for s in range(len(names))],
             **asdict(radio_cost(experiment.radio, self.segment_bits, uploads)),
+            "images": images,
             "multiply_adds": work,
             "paper_mflops": self._paper_mflops(tasks),
             **({"privacy": self.privacy.spent()} if self.privacy else {}),
@@ -299,15 +304,12 @@ class Simulation:
         # an engine may have a last word, such as that there was no quorum
         next(outcomes, None)
 
-    def _work(self, update: Update, task: Task) -> int:
+    def _work(self, update: Update) -> int:
         """Multiply-adds of a device's local training."""
-        training = self.experiment.training
-        if training.steps is None:
-            seen = update.samples * (training.epochs or 1)
-        else:
-            seen = min(training.batch_size, update.samples) * training.steps
-        per_image = sum(self.multiply_adds[i] for i in task.curriculum.widths)
-        return TRAINING_PASSES * seen * per_image
+        seen = update.images_seen.tolist()
+        return TRAINING_PASSES * sum(
+            count * per_image for count, per_image in zip(seen, self.multiply_adds, strict=True)
+        )
 
     def _paper_mflops(self, tasks: Sequence[Task]) -> float:
         """Table V's computation cost: one forward pass at every trained width, in millions."""
@@ -315,11 +317,16 @@ class Simulation:
             return 0.0
         return sum(self.multiply_adds[i] for i in tasks[0].curriculum.widths) / 1e6
 
-    def _learning_rate(self, number: int) -> float:
-        steps = self.experiment.training.steps or 1
-        return float(
-            learning_rates(self.experiment.training, self.experiment.rounds, number, steps)[0]
-        )
+    def _learning_rate(self, number: int, samples: Sequence[int]) -> float | None:
+        """The learning rate of the round's first step; None where nobody trained.
+
+        Under `theorem1` with whole epochs it depends on how many steps a device takes, so on how
+        many samples it holds: then the median over devices.
+        """
+        training, rounds = self.experiment.training, self.experiment.rounds
+        steps = [local_steps(training, held) for held in samples]
+        first = {n: float(learning_rates(training, rounds, number, n)[0]) for n in set(steps)}
+        return median(first[n] for n in steps) if steps else None
 
 
 class _MeanLosses:

@@ -19,7 +19,8 @@ def scalars(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
     for segment, count in enumerate(line["delivered"], 1):
         yield f"delivered/segment{segment}", count
     yield "energy_j", line["energy_j"]
-    yield "learning_rate", line["learning_rate"]
+    if line["learning_rate"] is not None:  # nobody trained
+        yield "learning_rate", line["learning_rate"]
 
 
 class TensorBoard(Callback):

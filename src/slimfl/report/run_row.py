@@ -136,7 +136,7 @@ def run_row(record: RunRecord) -> RunRow:
             None if reached is None else Costs.of([li for li in lines if li["round"] <= reached])
         ),
         refused=sum(len(line["refused"]) for line in lines),
-        images=_images(record),
+        images=_images(lines),
         training_s=sum(line["seconds"]["training"] for line in lines),
         privacy=lines[-1].get("privacy") if lines else None,
     )
@@ -165,15 +165,7 @@ def _segment(lines: list[Line], segment: int) -> Segment:
     )
 
 
-def _images(record: RunRecord) -> int | None:
-    """Images in the local training of all rounds; a device's share of the data says how many."""
-    if not record.class_counts:
-        return None
-    training = record.experiment.training
-    held = [sum(counts) for counts in record.class_counts]
-    steps = training.steps
-    if steps is None:
-        each = [samples * (training.epochs or 1) for samples in held]
-    else:
-        each = [min(training.batch_size, samples) * steps for samples in held]
-    return sum(int(each[device]) for line in record.lines for device in line["devices"])
+def _images(lines: list[Line]) -> int | None:
+    """Images in the local training of all rounds; None for a run of a version that did not count."""
+    counts = [line.get("images") for line in lines]
+    return sum(counts) if counts and None not in counts else None

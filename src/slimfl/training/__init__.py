@@ -2,7 +2,7 @@
 
 from slimfl.training.algorithms import ALGORITHMS, Algorithm
 from slimfl.training.cohort import CohortTrainer, cohort_key
-from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson
+from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson, local_steps
 from slimfl.training.local import Images, LocalTrainer, is_random
 from slimfl.training.losses import hard_loss, soft_loss
 from slimfl.training.optimiser import OptimiserState
@@ -21,5 +21,6 @@ __all__ = [
     "is_random",
     "learning_rates",
     "lesson",
+    "local_steps",
     "soft_loss",
 ]

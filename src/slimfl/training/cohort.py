@@ -87,7 +87,7 @@ class CohortTrainer:
             losses = algorithm(forward, labels, widths, lesson.weights, update)
             totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
-        seen = np.diff(lesson.batch_offsets) @ lesson.visits
+        seen = lesson.images_seen
         means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         parameters = values.detach().cpu().numpy()
         kept = self._unstacked(optim, values, count)

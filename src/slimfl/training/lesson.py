@@ -50,6 +50,11 @@ class Lesson:
         """How many batches the device takes."""
         return len(self.batch_offsets) - 1
 
+    @property
+    def images_seen(self) -> NDArray[np.int64]:
+        """How many images every width is trained on; an image counts each time it is taken."""
+        return np.asarray(np.diff(self.batch_offsets) @ self.visits)
+
 
 def lesson(
     section: TrainingSection,
@@ -86,11 +91,19 @@ def _batches(
     section: TrainingSection, held: NDArray[np.int64], random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole epochs, each a new permutation whose last batch may be short; cut after `steps`."""
-    per_epoch = -(-len(held) // section.batch_size)
-    epochs = -(-section.steps // per_epoch) if section.steps else section.epochs or 1
+    epochs = -(-local_steps(section, len(held)) // _steps_per_epoch(section, len(held)))
     samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
     offsets = _batch_offsets(len(held), section.batch_size, epochs, section.steps)
     return samples[: offsets[-1]], offsets
+
+
+def local_steps(section: TrainingSection, held: int) -> int:
+    """How many steps a device that holds this number of samples takes in a round."""
+    return section.steps or (section.epochs or 1) * _steps_per_epoch(section, held)
+
+
+def _steps_per_epoch(section: TrainingSection, held: int) -> int:
+    return -(-held // section.batch_size)
 
 
 @lru_cache(maxsize=1024)

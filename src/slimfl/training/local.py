@@ -88,7 +88,7 @@ class LocalTrainer:
             losses = algorithm(forward, labels, widths, lesson.weights, self._update)
             totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
-        seen = np.diff(lesson.batch_offsets) @ lesson.visits
+        seen = lesson.images_seen
         means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         result = values.detach().to("cpu", copy=True).numpy()
         return result, export_state(self.optimiser, values), means

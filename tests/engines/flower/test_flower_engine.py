@@ -61,8 +61,14 @@ def without_seconds(lines):
         {"method": "vanilla-0.5x"},
         {"model__widths": (0.25, 0.5, 0.75, 1.0), "training__optimiser_state": "fresh"},
         {"flower__device_engine": "native", "federation__participation": 0.5},
+        {
+            "model__widths": (0.25, 0.5, 0.75, 1.0),
+            "training__algorithm": "ustrain",
+            "training__sampled_widths": 3,
+            "training__steps": 5,
+        },
     ],
-    ids=["slimfl", "vanilla", "four widths", "native"],
+    ids=["slimfl", "vanilla", "four widths", "native", "sandwich rule"],
 )
 def test_the_numbers_are_those_of_the_engine_in_this_process(changes):
     there = simulation(federation(4), **changes)
@@ -114,6 +120,14 @@ def another_model(order, message, record):
     return [Message(record, reply_to=message)]
 
 
+def counting(*counts):
+    def fault(order, message, record):
+        record.config_records[CONFIG]["images-seen"] = list(counts)
+        return [Message(record, reply_to=message)]
+
+    return fault
+
+
 def other_numbers(order, message, record):
     values = record.array_records[ARRAYS][PARAMETERS].numpy().astype(np.float64)
     record.array_records[ARRAYS] = ArrayRecord({PARAMETERS: Array(values)})
@@ -134,6 +148,11 @@ MISSING = {
     "answers for another round": (another_round, "answers for round 0"),
     "sends another model's weights": (another_model, "another model"),
     "sends other numbers": (other_numbers, "float64"),
+    "saw no image": (counting(0, 0), "impossible counts"),
+    "saw fewer than no image": (counting(-5, 5), "impossible counts"),
+    "saw more images at half width": (counting(9, 8), "impossible counts"),
+    "saw images at a third width": (counting(8, 8, 8), "impossible counts"),
+    "counts images in parts": (counting(0.5, 8.0), "not one of slimfl's"),
     "lets another node answer": (another_node, "another node answered"),
 }
 

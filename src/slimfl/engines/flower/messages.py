@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from numpy.typing import NDArray
 
 from slimfl.data import Moments
 from slimfl.engines.base import Task, Update
@@ -105,6 +106,7 @@ class Answer:
             "trained-from": self.trained_from,
             "samples": update.samples,
             "losses": update.losses.tolist(),
+            "images-seen": update.images_seen.tolist(),
         }
         if update.gain is not None:
             config["gain"] = update.gain
@@ -130,6 +132,7 @@ class Answer:
                 parameters=read_parameters(arrays),
                 samples=_whole(config["samples"]),
                 losses=np.asarray(config["losses"], np.float64),
+                images_seen=_counts(config["images-seen"]),
                 gain=_gain(config["gain"]) if "gain" in config else None,
             )
             answer = cls(
@@ -146,7 +149,11 @@ class Answer:
             raise BadAnswerError(f"it answers for round {answer.round}")
         if answer.trained_from != digest(order.start):
             raise BadAnswerError("it trained another model than the one it was sent")
-        if update.samples < 1 or update.losses.shape != (width_count,):
+        if (
+            update.samples < 1
+            or update.losses.shape != (width_count,)
+            or not _possible(update.images_seen, order.task.curriculum, width_count)
+        ):
             raise BadAnswerError("its answer has impossible counts")
         size = len(order.start)
         if any(
@@ -194,6 +201,30 @@ def _whole(value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{value!r} is not a whole number")
     return value
+
+
+def _counts(values: object) -> NDArray[np.int64]:
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r} is not a list of whole numbers")
+    return np.array([_whole(value) for value in values], np.int64)
+
+
+def _possible(images_seen: NDArray[np.int64], curriculum: Curriculum, width_count: int) -> bool:
+    """Whether a device that trained these widths can have seen this many images at each.
+
+    The widest takes part in every step, so no width saw more; the others saw nothing.
+    """
+    if images_seen.shape != (width_count,):
+        return False
+    asked = list(curriculum.widths)
+    others = np.delete(images_seen, asked)
+    widest = images_seen[asked[-1]]
+    return bool(
+        widest > 0
+        and not others.any()
+        and (0 <= images_seen).all()
+        and (images_seen <= widest).all()
+    )
 
 
 def _gain(value: object) -> float:
