@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import pairwise
 from statistics import median
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_images_and_multiply_adds_are_those_of_the_batches_taken(
 class CountsImages(nn.Module):
     """A small network that notes how many images pass at which width while it trains."""
 
-    passed: Counter = Counter()
+    passed: ClassVar[Counter] = Counter()
 
     def __init__(self):
         super().__init__()

@@ -306,10 +306,8 @@ class Simulation:
 
     def _work(self, update: Update) -> int:
         """Multiply-adds of a device's local training."""
-        seen = update.images_seen.tolist()
-        return TRAINING_PASSES * sum(
-            count * per_image for count, per_image in zip(seen, self.multiply_adds, strict=True)
-        )
+        seen = zip(update.images_seen, self.multiply_adds, strict=True)
+        return TRAINING_PASSES * sum(int(images) * per_image for images, per_image in seen)
 
     def _paper_mflops(self, tasks: Sequence[Task]) -> float:
         """Table V's computation cost: one forward pass at every trained width, in millions."""

@@ -166,6 +166,7 @@ def _segment(lines: list[Line], segment: int) -> Segment:
 
 
 def _images(lines: list[Line]) -> int | None:
-    """Images in the local training of all rounds; None for a run of a version that did not count."""
-    counts = [line.get("images") for line in lines]
-    return sum(counts) if counts and None not in counts else None
+    """Images in the local training of all rounds; None if a round does not report them."""
+    if not lines or not all("images" in line for line in lines):
+        return None
+    return sum(int(line["images"]) for line in lines)

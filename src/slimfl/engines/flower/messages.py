@@ -222,7 +222,7 @@ def _possible(images_seen: NDArray[np.int64], curriculum: Curriculum, width_coun
     return bool(
         widest > 0
         and not others.any()
-        and (0 <= images_seen).all()
+        and (images_seen >= 0).all()
         and (images_seen <= widest).all()
     )
 
