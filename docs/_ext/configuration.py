@@ -43,7 +43,6 @@ MEANINGS = {
     "federation.average": "Devices count alike, or by the samples they hold.",
     "federation.evaluate_every": "Rounds between two evaluations on the test set.",
     "federation.checkpoint_every": "Rounds between two checkpoints.",
-    "federation.stop_on_convergence": "End the run in the round that passes the convergence test.",
     "federation.convergence_window": "Rounds that the convergence test looks at.",
     "federation.convergence_accuracy": "The mean accuracy over the window must be above this.",
     "federation.convergence_deviation": "The deviation over the window must be below this.",

@@ -190,6 +190,7 @@ class FederationSection(Section):
     evaluate_every: Count = 1
     checkpoint_every: Count = 1
     stop_on_convergence: bool = False
+    """End the run in the first round whose window passes the convergence test at every width."""
     convergence_window: Count = 100
     convergence_accuracy: Fraction = 0.80
     convergence_deviation: Positive = 0.072
@@ -260,6 +261,31 @@ class Experiment(Section):
         ):
             if isinstance(values, tuple) and len(values) != count:
                 raise ValueError(f"{key} has {len(values)} values for {count} widths; give {count}")
+        return self
+
+    @model_validator(mode="after")
+    def _convergence_can_be_reached(self) -> Experiment:
+        section, never = self.federation, "federation.stop_on_convergence can never stop this run: "
+        if not section.stop_on_convergence:
+            return self
+        window = section.convergence_window
+        if window > self.rounds:
+            raise ValueError(
+                f"{never}a window of {window} rounds does not fit into {self.rounds}; give a "
+                f"federation.convergence_window of {self.rounds} at most, or more rounds"
+            )
+        # the last round is always evaluated, and no window reaches back to more evaluations
+        evaluated_before = (self.rounds - 1) // section.evaluate_every * section.evaluate_every
+        if evaluated_before == 0 or self.rounds - evaluated_before >= window:
+            raise ValueError(
+                f"{never}no window of {window} rounds has two evaluations; lower "
+                "federation.evaluate_every or raise federation.convergence_window"
+            )
+        if section.convergence_accuracy == 1:
+            raise ValueError(
+                f"{never}no mean accuracy is above 1; give a federation.convergence_accuracy "
+                "below 1"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,10 +1,11 @@
 """The convergence test of section VI-D in its usable reading (erratum E10).
 
 A width has converged when, over the rounds of a window, its mean accuracy is above one threshold
-and the standard deviation below another.
+and the standard deviation below another. A run has converged in the first round in which that holds
+for all its widths at once, so in one and the same window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -12,31 +13,34 @@ from slimfl.config import FederationSection
 
 
 def converged_round(rounds: Iterable[tuple[int, float]], section: FederationSection) -> int | None:
-    """The first round whose window passes, given (round, accuracy) in order."""
-    window: list[tuple[int, float]] = []
-    for round, accuracy in rounds:
-        window.append((round, accuracy))
-        while window[0][0] <= round - section.convergence_window:
-            window.pop(0)
-        values = [value for _, value in window]
-        if (
-            round >= section.convergence_window
-            and len(values) > 1
-            and fmean(values) > section.convergence_accuracy
-            and pstdev(values) < section.convergence_deviation
-        ):
-            return round
-    return None
+    """The first round whose window passes, given (round, accuracy) of one width in order."""
+    return _first_passing(((round, (accuracy,)) for round, accuracy in rounds), section)
 
 
 def convergence(metrics: list[dict[str, Any]], section: FederationSection) -> int | None:
-    """The round by which every evaluated width has converged, None if one has not."""
+    """The first round whose window passes at every evaluated width, None if there is none."""
     evaluated = [line for line in metrics if line["accuracy"]]
     if not evaluated:
         return None
-    reached = [
-        converged_round(((line["round"], line["accuracy"][width]) for line in evaluated), section)
-        for width in evaluated[0]["accuracy"]
-    ]
-    known = [round for round in reached if round is not None]
-    return max(known) if len(known) == len(reached) else None
+    widths = list(evaluated[0]["accuracy"])
+    rounds = ((line["round"], [line["accuracy"][width] for width in widths]) for line in evaluated)
+    return _first_passing(rounds, section)
+
+
+def _first_passing(
+    rounds: Iterable[tuple[int, Sequence[float]]], section: FederationSection
+) -> int | None:
+    """The first round whose window passes at all widths, given the accuracy of each."""
+    window: list[tuple[int, Sequence[float]]] = []
+    for round, accuracies in rounds:
+        window.append((round, accuracies))
+        while window[0][0] <= round - section.convergence_window:
+            window.pop(0)
+        if round < section.convergence_window or len(window) < 2:
+            continue
+        curves = list(zip(*(values for _, values in window), strict=True))
+        if all(fmean(curve) > section.convergence_accuracy for curve in curves) and all(
+            pstdev(curve) < section.convergence_deviation for curve in curves
+        ):
+            return round
+    return None
