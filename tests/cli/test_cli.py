@@ -122,6 +122,24 @@ def test_link_reproduces_table_vi(channel, expected, tmp_path):
         assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
 
 
+def test_link_counts_d_over_segments_and_over_messages(tmp_path):
+    done = slimfl("link", "--segments", 3, "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert '"D":' not in done.stdout
+    advised = document["advice"]["D_segments"]
+    signals = {"slimfl": document["slimfl"]}
+    signals |= {f"vanilla-{width}": signal for width, signal in document["vanilla"].items()}
+    assert list(advised) == list(signals)
+    for segments, (name, signal) in zip((3, 1, 2, 3), signals.items(), strict=True):
+        p = signal["decoding_probabilities"]
+        messages = 3 if name == "slimfl" else 1
+        assert len(p) == messages
+        assert signal["D_messages"] == pytest.approx(sum(1 / each for each in p))
+        over_segments = p if messages == 3 else p * segments
+        assert signal["D_segments"] == pytest.approx(sum(1 / each for each in over_segments))
+        assert signal["D_segments"] == pytest.approx(advised[name])
+
+
 def test_link_for_a_person(tmp_path):
     done = slimfl("link", "--segments", 3, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -68,15 +68,17 @@ def link(
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding
 
-    def describe(coding: Superposition) -> dict[str, Any]:
+    def describe(coding: Superposition, segments_per_message: int = 1) -> dict[str, Any]:
         probabilities = model.decoding_probabilities(coding)
+        by_messages = inverse_probability_sum(probabilities)
         return {
             "split": list(coding.split),
             "spectral_efficiency": list(coding.spectral_efficiencies),
             "thresholds": coding.thresholds(model.noise_to_power).tolist(),
             "decoding_probabilities": probabilities.tolist(),
             "simulated": decoding_frequencies(model, coding, draws, seed).tolist(),
-            "D": finite(inverse_probability_sum(probabilities)),
+            "D_messages": finite(by_messages),
+            "D_segments": finite(segments_per_message * by_messages),
         }
 
     widths = [(i + 1) / count for i in range(count)]
@@ -89,7 +91,9 @@ def link(
         "noise_to_power": model.noise_to_power,
         "slimfl": describe(superposed),
         "vanilla": {
-            f"{round(width, 3)}x": describe(signal(section, (tuple(range(i + 1)),), count).coding)
+            f"{round(width, 3)}x": describe(
+                signal(section, (tuple(range(i + 1)),), count).coding, segments_per_message=i + 1
+            )
             for i, width in enumerate(widths)
         },
         "optimal_split": describe(Superposition(rates, closed)),
@@ -97,7 +101,7 @@ def link(
         "advice": {
             "method": advice.method,
             "reason": advice.reason,
-            "D": {name: finite(term) for name, term in advice.terms.items()},
+            "D_segments": {name: finite(term) for name, term in advice.terms.items()},
         },
         "draws": draws,
         "figures": _draw(section, count, out),
@@ -159,6 +163,10 @@ def _draw(section: "RadioSection", count: int, out: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
+def _or_infinite(number: float | None) -> str:
+    return "infinite" if number is None else f"{number:.4g}"
+
+
 def _show_link(document: dict[str, Any]) -> None:
     from rich.table import Table
 
@@ -187,7 +195,7 @@ def _show_link(document: dict[str, Any]) -> None:
                 f"{described['thresholds'][i]:.4g}",
                 f"{described['decoding_probabilities'][i]:.4f}",
                 f"{described['simulated'][i]:.4f}",
-                "" if i else "infinite" if described["D"] is None else f"{described['D']:.4g}",
+                "" if i else _or_infinite(described["D_segments"]),
             )
         table.add_section()
 

@@ -4,8 +4,12 @@ With k_i = u'_i prod_{j<i} (1 + u'_j), thresholds t_i are reachable exactly when
 (c/P) sum_i k_i / t_i = 1. D is then sum_i exp(t_i) under Rayleigh fading.
 
 To first order in c/P this is sum_i t_i, smallest at t_i proportional to sqrt(k_i): the closed form.
-For S = 2 it is lambda* = (u' + s) / (1 + u' + s) with s = sqrt(1 + u') (erratum E1; the formula
-printed in the paper exceeds 1).
+A message is decoded only after those before it, so thresholds that come out of order (a k_i below
+an earlier one, with unequal rates) would spend power on a message that still waits for another.
+Such neighbours share one threshold, which stands for the mean of their k_i.
+
+For equal rates the k_i are in order. For S = 2 the closed form is then lambda* = (u' + s) /
+(1 + u' + s) with s = sqrt(1 + u') (erratum E1; the formula printed in the paper exceeds 1).
 """
 
 from collections.abc import Sequence
@@ -22,7 +26,7 @@ def optimal_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
     [0.778, 0.222]
     """
     targets = sinr_target(spectral_efficiencies)
-    return _split(targets, np.sqrt(_burdens(targets)))
+    return _split(targets, np.sqrt(_pooled(_burdens(targets))))
 
 
 def optimal_split_numeric(
@@ -32,16 +36,16 @@ def optimal_split_numeric(
 
     Minimising sum_i exp(t_i) is convex in t. Where nothing else binds, t_i^2 exp(t_i) = nu k_i, so
     t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W, here as Wright's omega of the logarithm, which
-    does not overflow. Nested thresholds (t_1 <= t_2 <= ...) pool the k_i that are out of order; nu
-    is the root that uses all the power.
+    does not overflow. The k_i that are out of order are pooled here too; nu is the root that uses
+    all the power.
     """
     # SciPy takes a sixth of the start-up time of a run, and few runs ask for this split
-    from scipy.optimize import brentq, isotonic_regression
+    from scipy.optimize import brentq
     from scipy.special import wrightomega
 
     targets = sinr_target(spectral_efficiencies)
     burdens = _burdens(targets)
-    log_pooled = np.log(isotonic_regression(burdens).x)
+    log_pooled = np.log(_pooled(burdens))
 
     def thresholds(log_nu: float) -> Floats:
         return np.asarray(2 * wrightomega((log_nu + log_pooled) / 2 - np.log(2)))
@@ -72,6 +76,20 @@ def rounded_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
 def _burdens(targets: Floats) -> Floats:
     before = np.concatenate([[1.0], np.cumprod(1 + targets)[:-1]])
     return np.asarray(targets * before)
+
+
+def _pooled(burdens: Floats) -> Floats:
+    """The k_i, with neighbours that are out of order replaced by their mean until none are."""
+    blocks: list[tuple[float, int]] = []
+    for burden in burdens.tolist():
+        mean, count = burden, 1
+        while blocks and blocks[-1][0] > mean:
+            before, length = blocks.pop()
+            mean = (before * length + mean * count) / (length + count)
+            count += length
+        blocks.append((mean, count))
+    means, counts = zip(*blocks, strict=True)
+    return np.repeat(np.array(means), counts)
 
 
 def _split(targets: Floats, thresholds: Floats) -> tuple[float, ...]:
