@@ -155,7 +155,8 @@ def test_three_widths_need_three_vanilla_runs(make_run):
     ]
     assert [row.method for row in summarise(runs[:2]).runs] == ["vanilla-0.25x", "vanilla-0.5x"]
     last = summarise(runs).runs[-1]
-    assert last.method == "vanilla-1.5x"
+    assert last.method == "vanilla-all"
+    assert summarise(runs).groups[-1].name == "Vanilla FL-all"
     assert list(last.accuracy) == ["0.25x", "0.5x", "1.0x"]
 
 

@@ -4,7 +4,7 @@ from slimfl.federation.callbacks import Callback
 from slimfl.federation.convergence import converged_round, convergence
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
-from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names
+from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names, vanilla_all_name
 from slimfl.federation.run_folder import Line, RunFolder
 from slimfl.federation.simulation import Simulation, finished, run
 from slimfl.federation.slimfl import SlimFL
@@ -28,4 +28,5 @@ __all__ = [
     "method",
     "method_names",
     "run",
+    "vanilla_all_name",
 ]

@@ -1,5 +1,6 @@
 """The methods by name."""
 
+import math
 from collections.abc import Iterable
 
 from slimfl.errors import RequestError
@@ -7,8 +8,11 @@ from slimfl.federation.method import Method
 from slimfl.federation.slimfl import SlimFL
 from slimfl.federation.vanilla import Vanilla
 
-#: The paper's name for running every width's Vanilla FL side by side: 0.5x and 1.0x.
-VANILLA_ALL = "vanilla-1.5x"
+#: Every width's Vanilla FL side by side; accepted for any widths.
+VANILLA_ALL = "vanilla-all"
+
+#: The paper's name for it, after the sum of its widths 0.5 and 1.0.
+VANILLA_PAPER = "vanilla-1.5x"
 
 
 def method_names(widths: tuple[float, ...]) -> list[str]:
@@ -21,6 +25,11 @@ def vanilla_name(width: float) -> str:
     return f"vanilla-{width}x"
 
 
+def vanilla_all_name(widths: tuple[float, ...]) -> str:
+    """What to call every width's Vanilla FL together: as the paper does for the paper's widths."""
+    return VANILLA_PAPER if widths == (0.5, 1.0) else VANILLA_ALL
+
+
 def method(name: str, widths: tuple[float, ...]) -> Method:
     """The method of that name."""
     if name == "slimfl":
@@ -28,14 +37,23 @@ def method(name: str, widths: tuple[float, ...]) -> Method:
     for index, width in enumerate(widths):
         if name == vanilla_name(width):
             return Vanilla(index, name)
-    known = ", ".join([*method_names(widths), VANILLA_ALL])
+    known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
     raise RequestError(f"there is no method {name!r} for these widths; choose from {known}")
 
 
 def expand(names: Iterable[str], widths: tuple[float, ...]) -> list[str]:
-    """Replace `vanilla-1.5x` by its parts, which are runs of their own, each stopping by itself."""
+    """Replace `vanilla-all` by its parts, which are runs of their own, each stopping by itself.
+
+    `vanilla-1.5x` is the same where the widths sum to 1.5, and refused otherwise.
+    """
     expanded: list[str] = []
     for name in names:
-        parts = [vanilla_name(w) for w in widths] if name == VANILLA_ALL else [name]
+        if name == VANILLA_PAPER and not math.isclose(sum(widths), 1.5):
+            raise RequestError(
+                f"{VANILLA_PAPER} is for widths that sum to 1.5, and these sum to {sum(widths):g}; "
+                f"use {VANILLA_ALL}"
+            )
+        every = name in (VANILLA_ALL, VANILLA_PAPER)
+        parts = [vanilla_name(w) for w in widths] if every else [name]
         expanded += [part for part in parts if part not in expanded]
     return expanded

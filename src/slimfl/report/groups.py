@@ -73,8 +73,8 @@ def by_scene(groups: Sequence[Group]) -> list[Group]:
 def title(method: str) -> str:
     """A method's name as the paper prints it.
 
-    >>> title("slimfl"), title("vanilla-0.5x"), title("fjord")
-    ('SlimFL', 'Vanilla FL-0.5x', 'fjord')
+    >>> title("slimfl"), title("vanilla-0.5x"), title("vanilla-all"), title("fjord")
+    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'fjord')
     """
     if method.startswith("vanilla-"):
         return "Vanilla FL-" + method.removeprefix("vanilla-")

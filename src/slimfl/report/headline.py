@@ -6,7 +6,6 @@ over seeds or, with one seed, over the last evaluated rounds.
 
 from collections.abc import Sequence
 
-from slimfl.federation import VANILLA_ALL
 from slimfl.report import cells
 from slimfl.report.over_seeds import GroupRow, Spread
 from slimfl.report.run_row import LAST
@@ -83,7 +82,7 @@ def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> str:
 def _cost(rows: Sequence[GroupRow]) -> list[str]:
     """SlimFL's one run against one Vanilla FL run for every width."""
     slim = next((row for row in rows if row.method == "slimfl"), None)
-    every = next((row for row in rows if row.method == VANILLA_ALL), None)
+    every = next((row for row in rows if row.computed), None)
     if slim is None or every is None:
         return []
     widths = _and(list(slim.accuracy))

@@ -6,7 +6,7 @@ from html import escape
 
 from slimfl import config
 from slimfl.report import colours, curves, plots, tables
-from slimfl.report.groups import Group
+from slimfl.report.groups import Group, title
 from slimfl.report.headline import caveats, headline
 from slimfl.report.plots import Plot
 from slimfl.report.run_row import LAST
@@ -46,9 +46,12 @@ def table_section(summary: Summary) -> str:
         + f"<p class='note'>Accuracy is the mean over {last}; ± is the deviation over seeds or, "
         "with one seed, over those rounds. Delivered: the share of the asked devices.</p>"
         + tables.costs(rows)
-        + "<p class='note'>Power and computing are counted as in the paper's table VII. Vanilla "
-        "FL-1.5x is the sum of the Vanilla FL runs of all widths, each stopping by itself.</p>"
-        f"<details><summary>Every run</summary>{tables.runs(summary)}</details>"
+        + "<p class='note'>Power and computing are counted as in the paper's table VII."
+        + "".join(
+            f" {name} is the sum of the Vanilla FL runs of all widths, each stopping by itself."
+            for name in dict.fromkeys(title(row.method) for row in rows if row.computed)
+        )
+        + f"</p><details><summary>Every run</summary>{tables.runs(summary)}</details>"
     )
 
 

@@ -1,7 +1,7 @@
 """The closing table as data: every run, the groups over seeds, and Vanilla FL of all widths.
 
-Running every width's Vanilla FL side by side is what SlimFL replaces. The paper calls that Vanilla
-FL-1.5x; it is not a run but the sum of runs that each stop on their own.
+Running every width's Vanilla FL side by side is what SlimFL replaces. With its widths 0.5 and 1.0
+the paper calls that Vanilla FL-1.5x. It is not a run but the sum of runs, each stopping by itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
-from slimfl.federation import VANILLA_ALL
+from slimfl.federation import vanilla_all_name
 from slimfl.federation.methods import vanilla_name
 from slimfl.report.groups import Group, by_scene, group, title
 from slimfl.report.over_seeds import GroupRow, over_seeds
@@ -47,10 +47,11 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
         table.append(over_seeds(own, each.name, each.scene))
         parts = joined.get(each.setting)
         if parts and parts[-1] is each:
-            sums = _together([rows[groups.index(part)] for part in parts])
+            every = vanilla_all_name(each.runs[0].experiment.model.widths)
+            sums = _together([rows[groups.index(part)] for part in parts], every)
             if sums:
                 runs += sums
-                name = each.name.replace(title(each.method), title(VANILLA_ALL), 1)
+                name = each.name.replace(title(each.method), title(every), 1)
                 table.append(over_seeds(sums, name, each.scene, computed=True))
     return Summary(runs, table)
 
@@ -73,14 +74,14 @@ def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
     return complete
 
 
-def _together(parts: list[list[RunRow]]) -> list[RunRow]:
+def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
     """Every seed's runs as one row: accuracies side by side, costs added up."""
     by_seed = [{row.seed: row for row in rows} for rows in parts]
     common = [row.seed for row in parts[0] if all(row.seed in rows for rows in by_seed)]
-    return [_sum([rows[seed] for rows in by_seed]) for seed in dict.fromkeys(common)]
+    return [_sum([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
 
 
-def _sum(rows: list[RunRow]) -> RunRow:
+def _sum(rows: list[RunRow], name: str) -> RunRow:
     stops = [row.converged_round for row in rows if row.converged_round is not None]
     until = [row.until_converged for row in rows if row.until_converged is not None]
     images = [row.images for row in rows if row.images is not None]
@@ -88,7 +89,7 @@ def _sum(rows: list[RunRow]) -> RunRow:
     every = len(rows)
     return replace(
         rows[0],
-        method=VANILLA_ALL,
+        method=name,
         path=None,
         rounds_done=max(row.rounds_done for row in rows),
         complete=all(row.complete for row in rows),
