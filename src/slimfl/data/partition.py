@@ -2,9 +2,10 @@
 
 `dirichlet` draws, for every class, the devices' shares of it from Dir(alpha, ..., alpha); devices
 differ in their class mix and in their size. `dirichlet-equal` follows Hsu et al. (2019,
-arXiv:1909.06335), which the paper cites: every device draws its own class mix, all get equally
-many; alpha counts for each class, so Hsu's Dir(alpha p) is alpha over the number of classes. `iid`
-deals at random, `shards` deals label-sorted shards (McMahan et al. 2017).
+arXiv:1909.06335), which the paper cites: every device draws its own class mix and all get equally
+many samples, of that mix as far as the classes last (`equal_shares`); alpha counts for each class,
+so Hsu's Dir(alpha p) is alpha over the number of classes. `iid` deals at random, `shards` deals
+label-sorted shards (McMahan et al. 2017).
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import DataSection
+from slimfl.data.equal_shares import equal_shares
 from slimfl.errors import RequestError
 from slimfl.rng import generator
 
@@ -94,33 +96,14 @@ def _dirichlet(labels: Indices, devices: int, alpha: float, random: np.random.Ge
 def _dirichlet_equal(
     labels: Indices, devices: int, alpha: float, random: np.random.Generator
 ) -> Indices:
-    """Devices take turns to fill up; a class that runs out leaves the mix of those who follow."""
     classes, counts = np.unique(labels, return_counts=True)
-    pools = [random.permutation(np.flatnonzero(labels == label)) for label in classes]
-    left = counts.copy()
-    owner = np.full(len(labels), -1, np.int64)  # a remainder below one sample a device stays out
-    for device in range(devices):
-        mix = random.dirichlet(alpha * len(classes) * counts / counts.sum())
-        wanted = len(labels) // devices
-        while wanted:
-            weights = np.where(left > 0, mix, 0)
-            if not weights.sum() > 0:
-                weights = left.astype(float)
-            take = np.minimum(_apportion(wanted, weights / weights.sum()), left)
-            for pool, count, rest in zip(pools, take, left, strict=True):
-                owner[pool[rest - count : rest]] = device
-            left -= take
-            wanted -= int(take.sum())
+    mixes = random.dirichlet(alpha * len(classes) * counts / counts.sum(), size=devices)
+    shares = equal_shares(mixes, counts, len(labels) // devices, random)
+    owner = np.full(len(labels), -1, np.int64)  # a remainder below one sample per device stays out
+    for label, taken in zip(classes, shares.T, strict=True):
+        pool = random.permutation(np.flatnonzero(labels == label))
+        owner[pool[: taken.sum()]] = np.repeat(np.arange(devices), taken)
     return owner
-
-
-def _apportion(seats: int, shares: NDArray[np.float64]) -> Indices:
-    """Whole numbers in the given proportions that sum to `seats` (largest remainders)."""
-    exact = seats * shares
-    whole = np.floor(exact).astype(np.int64)
-    rest = np.argsort(whole - exact, kind="stable")[: seats - whole.sum()]
-    whole[rest] += 1
-    return whole
 
 
 def _shards(labels: Indices, devices: int, each: int, random: np.random.Generator) -> Indices:

@@ -1,0 +1,51 @@
+"""Equal shares for devices that each want a class mix of their own, from a limited stock.
+
+Everybody asks for a mix at once. A class that is asked for more often than there is of it is handed
+out in an order drawn anew for every class; whoever gets less asks again, in the same proportions,
+for what is left of the other classes. So no device comes last by its number, and no more is taken
+from what devices wanted than the stock demands.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def equal_shares(mixes: Floats, stock: Counts, each: int, random: np.random.Generator) -> Counts:
+    """A table [device, class] of counts whose rows sum to `each` and whose columns fit the stock.
+
+    `mixes` [device, class] has the proportions that every device wants; `stock` says how many of
+    every class there are, enough for all devices together.
+    """
+    shares = np.zeros(mixes.shape, np.int64)
+    left = stock.astype(np.int64)
+    while (missing := each - shares.sum(axis=1)).any():
+        # either everybody gets what they ask for, or a class runs out: this ends
+        asked = _apportion(missing, _wanted(mixes, left))
+        for label in range(len(stock)):
+            order = random.permutation(len(mixes))
+            queue = asked[order, label]
+            before = np.cumsum(queue) - queue
+            granted = np.clip(left[label] - before, 0, queue)
+            shares[order, label] += granted
+            left[label] -= granted.sum()
+    return shares
+
+
+def _wanted(mixes: Floats, left: Counts) -> Floats:
+    """The mixes without the classes that have run out, as proportions."""
+    wanted = np.where(left > 0, mixes, 0.0)
+    total = wanted.sum(axis=1, keepdims=True)
+    # whoever wants nothing of what is left takes of it evenly
+    return np.where(total > 0, wanted / np.where(total > 0, total, 1.0), left / left.sum())
+
+
+def _apportion(seats: Counts, proportions: Floats) -> Counts:
+    """Whole numbers in the given proportions; row k sums to `seats[k]` (largest remainders)."""
+    exact = seats[:, None] * proportions
+    whole = np.floor(exact).astype(np.int64)
+    rank = np.argsort(np.argsort(whole - exact, axis=1, kind="stable"), axis=1)
+    rounded_up = rank < (seats - whole.sum(axis=1))[:, None]
+    return np.asarray(whole + rounded_up)
