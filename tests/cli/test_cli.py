@@ -213,6 +213,14 @@ WRONG = {
     ),
     "channel": (("run", "--channel", "terrible"), "good, poor"),
     "method": (("run", "--method", "slimlf"), "vanilla-0.5x"),
+    "the paper's name for other widths": (
+        ("run", "--method", "vanilla-1.5x", "--set", "model.widths=[0.25,0.5,1.0]"),
+        "vanilla-all",
+    ),
+    "a window that never fills": (
+        ("run", "--rounds", "30", "--set", "federation.stop_on_convergence=true"),
+        "federation.convergence_window",
+    ),
     "seed": (("run", "--seed", "a"), "whole numbers"),
     "toml missing": (("run", "no-such.toml"), "no-such.toml"),
     "dataset": (("run", "--set", "data.dataset=cifar"), "fashion-mnist"),
