@@ -165,7 +165,11 @@ class Simulation:
                 versions[package] = metadata.version(package)
             except metadata.PackageNotFoundError:
                 versions[package] = "not installed"
-        return {"data_sha256": self.dataset.checksum, "versions": versions, "own": self.own_objects()}
+        return {
+            "data_sha256": self.dataset.checksum,
+            "versions": versions,
+            "own": self.own_objects(),
+        }
 
     def own_objects(self) -> own.Given:
         """What is recorded of the objects that were given in place of what the experiment names."""
@@ -175,13 +179,13 @@ class Simulation:
 
     def check_provenance(self, recorded: dict[str, Any]) -> None:
         """A run goes on with the data and the objects it was made with, or not at all."""
-        own.check(recorded, self.own_objects())
         checksum = recorded.get("data_sha256", self.dataset.checksum)
         if checksum != self.dataset.checksum:
             raise RequestError(
                 f"this run was made with other {self.dataset.name} data (checksum "
                 f"{checksum[:12]}); give --data-dir the folder with the original files"
             )
+        own.check(recorded, self.own_objects())
 
     def step(self) -> Line:
         """One round; returns its line of metrics."""
