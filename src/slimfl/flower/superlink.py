@@ -73,8 +73,8 @@ class SuperLink:
 
         content = bundle()
         fab = Fab(hashlib.sha256(content).hexdigest(), content, {})
-        settings = {"run-folder": str(run_folder.absolute()), "trust": ",".join(trusted())}
-        config = user_config_to_proto(settings)
+        modules = ",".join(trusted())
+        config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
         with self._client() as client:
             reply = client.StartRun(StartRunRequest(fab=fab_to_proto(fab), override_config=config))
         if not reply.HasField("run_id"):
