@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from slimfl.config import Experiment
     from slimfl.errors import RequestError, RunError
     from slimfl.federation import Callback, Method, Simulation
+    from slimfl.naming import trust
     from slimfl.nn import SlimConv2d, SlimLinear, ULMobileNet, at_width, slimmable
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "resume": "slimfl.api",
     "run": "slimfl.api",
     "slimmable": "slimfl.nn",
+    "trust": "slimfl.naming",
 }
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "resume",
     "run",
     "slimmable",
+    "trust",
 ]
 
 

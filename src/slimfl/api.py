@@ -12,7 +12,9 @@ from slimfl.config import Experiment
 from slimfl.data import Dataset
 from slimfl.errors import RequestError
 from slimfl.federation import Callback, Line, Method, RunFolder, Simulation, simulation
+from slimfl.federation.own import require
 from slimfl.federation.trackers import check_trackers, trackers
+from slimfl.naming import module_of, trusting
 from slimfl.nn import Vector
 from slimfl.radio import Channel
 
@@ -50,6 +52,7 @@ def run(
     channel: Channel | None = None,
     method: str | Method | None = None,
     callbacks: Sequence[Callback] = (),
+    trust: Iterable[str] = (),
     **values: Any,
 ) -> Run:
     """Run one experiment and return what came of it.
@@ -63,6 +66,8 @@ def run(
         channel: Your own channel instead of the `radio` section's.
         method: A method's name, or your own method.
         callbacks: Who watches the run.
+        trust: Modules that a name in the TOML file may be imported from. Names in `overrides` and
+            `values` need none.
         **values: Changes with two underscores for the dot: `radio__noise_dbm=-40`.
     """
     own_method = None if isinstance(method, str) else method
@@ -70,17 +75,20 @@ def run(
         values["method"] = method
     elif method is not None:
         values["method"] = method.name
+    overrides = list(overrides)
     experiments = config.load(Path(path) if path else None, overrides, **values)
     if len(experiments) != 1:
         raise RequestError(f"run() takes one experiment, and this describes {len(experiments)}")
-    sim = Simulation(
-        experiments[0], dataset=dataset, network=network, channel=channel, method=own_method
-    )
-    folder = None
-    if out is not None:
-        check_trackers(sim.experiment.track)
-        folder = RunFolder.create(Path(out), sim.experiment, sim.provenance())
-    return _finish(sim, folder, callbacks)
+    typed = filter(None, map(module_of, config.typed_names(overrides, **values)))
+    with trusting([*_modules(trust), *typed]):
+        sim = Simulation(
+            experiments[0], dataset=dataset, network=network, channel=channel, method=own_method
+        )
+        folder = None
+        if out is not None:
+            check_trackers(sim.experiment.track)
+            folder = RunFolder.create(Path(out), sim.experiment, sim.provenance())
+        return _finish(sim, folder, callbacks)
 
 
 def resume(
@@ -92,22 +100,31 @@ def resume(
     method: Method | None = None,
     grid: "Grid | None" = None,
     callbacks: Sequence[Callback] = (),
+    trust: Iterable[str] = (),
 ) -> Run:
     """Go on with the run in a folder; own objects must be given again, they are not stored.
 
-    With `grid`, in a Flower ServerApp, a run of the flower engine works with the devices there.
+    `trust` names the modules that may be imported because the folder names them. With `grid`, in a
+    Flower ServerApp, a run of the flower engine works with the devices there.
     """
     folder = RunFolder.open(Path(path))
-    sim = Simulation(
-        folder.experiment(),
-        dataset=dataset,
-        network=network,
-        channel=channel,
-        method=method,
-        grid=grid,
-    )
-    sim.check_provenance(folder.provenance())
-    return _finish(sim, folder, callbacks)
+    objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
+    require(folder.provenance(), {kind for kind, one in objects.items() if one is not None})
+    with trusting(_modules(trust)):
+        sim = Simulation(
+            folder.experiment(),
+            dataset=dataset,
+            network=network,
+            channel=channel,
+            method=method,
+            grid=grid,
+        )
+        sim.check_provenance(folder.provenance())
+        return _finish(sim, folder, callbacks)
+
+
+def _modules(trust: Iterable[str]) -> list[str]:
+    return [trust] if isinstance(trust, str) else list(trust)
 
 
 def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callback]) -> Run:

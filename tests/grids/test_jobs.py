@@ -85,7 +85,7 @@ def test_ray_goes_on_with_what_is_there_and_survives_a_lost_worker(tmp_path, mon
 
 
 def _dies_once(marker):
-    def work(number, experiment, files, counter):
+    def work(*task):
         import os
         from pathlib import Path
 
@@ -94,7 +94,7 @@ def _dies_once(marker):
         if not Path(marker).exists():
             Path(marker).touch()
             os._exit(1)
-        return on_ray._work(number, experiment, files, counter)
+        return on_ray._work(*task)
 
     return work
 

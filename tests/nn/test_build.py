@@ -66,6 +66,7 @@ OWN = """
 def own_module(tmp_path, monkeypatch):
     (tmp_path / "own_networks_for_tests.py").write_text(textwrap.dedent(OWN))
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLIMFL_TRUST", "own_networks_for_tests,no_such_package,torch.nn")
 
 
 def test_ul_mobilenet_is_told_the_shape_of_the_data():
@@ -122,6 +123,9 @@ def test_the_weights_of_an_own_network_are_a_function_of_the_seed_too(factory):
         ("own_networks_for_tests:constant", "constant"),
         ("own_networks_for_tests:number", "int"),
         ("own_networks_for_tests:plain", "slimmable"),
+        ("own_networks_for_tests:slimmable", "slimfl.nn.adapt"),  # only passes through there
+        ("own_networks_for_tests:SlimLinear", "slimfl.nn.layers"),
+        ("own", "network="),
         ("own_networks_for_tests:normed", "BatchNorm"),  # its running statistics do not travel
         ("builtins:dict", "builtins:dict"),
         ("torch.nn:Identity", "slimmable"),

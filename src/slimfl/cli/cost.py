@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from slimfl.cli.output import Json, floats, show, show_json
+from slimfl.cli.trusting import allow
 
 #: Table IV. Its 0.5x parameter count is half of the full one, which no sub-network has (E4), and
 #: no stride or padding gives its multiply-adds (E5).
@@ -16,7 +17,7 @@ PAPER = {
 
 
 def cost(
-    model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:factory.")],
+    model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:Name.")],
     widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
     image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
     bits_per_parameter: Annotated[float, typer.Option(min=1)] = 32.0,
@@ -31,6 +32,7 @@ def cost(
     if len(shape) != 3 or any(size < 1 or size != int(size) for size in shape):
         raise RequestError(f"--image takes channels,rows,columns such as 1,28,28, not {image!r}")
     channels, rows, columns = (int(size) for size in shape)
+    allow((), [model])
     network = nn.build(model, {}, in_channels=channels)
     try:
         costs = nn.cost(network, listed.widths, (channels, rows, columns), bits_per_parameter)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slimfl.cli.output import Json, On, aside, show, show_json
+from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
     from slimfl.config import Experiment
@@ -60,6 +61,7 @@ def run(
         list[str] | None,
         typer.Option(help="Several values of a key, e.g. data.alpha=0.1,1; may be repeated."),
     ] = None,
+    trust: Trust = None,
     on: On = None,
     json: Json = False,
 ) -> None:
@@ -80,7 +82,9 @@ def run(
             f"--seed takes whole numbers separated by commas, not {seed!r}"
         ) from None
     planned: dict[str, Experiment] = {}
+    allow(trust)
     for point in _points(grid or []):
+        allow((), config.typed_names([*(set_ or ()), *point]))
         experiments = config.load(
             experiment,
             [*(set_ or ()), *point],
@@ -131,6 +135,7 @@ def resume(
     data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
     superlink: SuperLinkOption = None,
     root_certificates: Certificates = None,
+    trust: Trust = None,
     on: On = None,
     json: Json = False,
 ) -> None:
@@ -139,6 +144,7 @@ def resume(
     from slimfl.federation import RunFolder
     from slimfl.report import find
 
+    allow(trust)
     folders = [RunFolder.open(record.path) for record in find([run])]
     experiments = [folder.experiment() for folder in folders]
     link = _superlink(superlink, root_certificates, experiments)

@@ -4,10 +4,11 @@ An experiment is one method under one seed. Every room reads the section that ca
 Unknown keys are errors that suggest the nearest known key.
 """
 
-from slimfl.config.loading import build, dump, load, read_toml
+from slimfl.config.loading import build, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
 from slimfl.config.sections import (
     CHANNELS,
+    OWN,
     DataSection,
     Experiment,
     FederationSection,
@@ -21,6 +22,7 @@ from slimfl.config.sections import (
 
 __all__ = [
     "CHANNELS",
+    "OWN",
     "DataSection",
     "Experiment",
     "FederationSection",
@@ -35,4 +37,5 @@ __all__ = [
     "known_keys",
     "load",
     "read_toml",
+    "typed_names",
 ]

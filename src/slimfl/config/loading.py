@@ -11,7 +11,7 @@ from typing import Any
 import pydantic
 
 from slimfl.config.mistakes import reject_misplaced, sentence
-from slimfl.config.sections import Experiment
+from slimfl.config.sections import NAMES, Experiment
 from slimfl.errors import RequestError
 
 
@@ -36,21 +36,25 @@ def load(
     if path is not None:
         tree = read_toml(path)
     tree.pop("provenance", None)
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise RequestError(
-                f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
-            )
-        _override(tree, key.strip(), _literal(value.strip()))
-    for key, value in values.items():
-        if value is not None:
-            _override(tree, key.replace("__", "."), value)
+    _change(tree, overrides, values)
     methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
     seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
     if not methods or not seeds:
         raise RequestError("method and seed each need at least one value")
     return [build({"method": m, "seed": s, **tree}) for s in seeds for m in methods]
+
+
+def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
+    """What overrides and keywords alone name: the user's own word, unlike what a file says."""
+    tree: dict[str, Any] = {}
+    _change(tree, overrides, values)
+    named = []
+    for dotted in NAMES:
+        value: Any = tree
+        for key in dotted.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        named += [one for one in _as_list(value) if isinstance(one, str)]
+    return named
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -73,6 +77,19 @@ def dump(experiment: Experiment, **provenance: Any) -> str:
     if provenance:
         tree["provenance"] = provenance
     return tomli_w.dumps(tree)
+
+
+def _change(tree: dict[str, Any], overrides: Iterable[str], values: dict[str, Any]) -> None:
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise RequestError(
+                f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
+            )
+        _override(tree, key.strip(), _literal(value.strip()))
+    for keyword, given in values.items():
+        if given is not None:
+            _override(tree, keyword.replace("__", "."), given)
 
 
 def _as_list(value: Any) -> list[Any]:

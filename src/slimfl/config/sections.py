@@ -17,6 +17,13 @@ Count = Annotated[int, Field(ge=1)]
 CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
 
 
+#: What stands for a network, dataset or channel that was given as an object, not by name.
+OWN = "own"
+
+#: Keys whose value names a part: a built-in name or `package.module:Name` (see `slimfl.naming`).
+NAMES = ("model.name",)
+
+
 class Section(BaseModel):
     """A part of the description; it accepts known keys only and never changes."""
 
@@ -27,7 +34,8 @@ class DataSection(Section):
     """What the devices hold."""
 
     dataset: str = "fashion-mnist"
-    """`fashion-mnist`, `mnist`, `synthetic`, or a folder that holds four idx files."""
+    """`fashion-mnist`, `mnist`, `synthetic`, or a folder that holds four idx files; `own` in the
+    folder of a run whose data were given in Python."""
     dir: Path | None = None
     """Where the files of a named dataset are; without it, the sources are tried in turn."""
     partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"
@@ -49,7 +57,8 @@ class ModelSection(Section):
     """The network and its widths."""
 
     name: str = "ul-mobilenet"
-    """`ul-mobilenet`, or `package.module:factory` that returns a network of slimmable layers."""
+    """`ul-mobilenet`, or `package.module:Name`, a class or function that makes a network of
+    slimmable layers; `own` in the folder of a run whose network was given in Python."""
     widths: tuple[float, ...] = (0.5, 1.0)
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the network's factory."""
@@ -131,7 +140,8 @@ class RadioSection(Section):
     split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise."""
-    fading: Literal["rayleigh"] = "rayleigh"
+    fading: Literal["rayleigh", "own"] = "rayleigh"
+    """`own` stands in the folder of a run whose channel was given in Python."""
     gains: Literal["drawn", "measured"] = "drawn"
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""

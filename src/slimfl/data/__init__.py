@@ -2,7 +2,7 @@
 
 from slimfl.data.dataset import Dataset, Moments, Samples
 from slimfl.data.partition import Partition, all_of_one, partition
-from slimfl.data.sources import SOURCES, load, load_section, locate, save
+from slimfl.data.sources import SOURCES, asked, load, load_section, locate, save
 from slimfl.data.synthetic import synthetic
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Partition",
     "Samples",
     "all_of_one",
+    "asked",
     "load",
     "load_section",
     "locate",

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+#: What a `data` section asks for: the dataset's name, training samples, test samples.
+Asked = tuple[str, int | None, int | None]
+
 #: Mean and deviation of every image channel.
 Moments = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -35,6 +38,8 @@ class Dataset:
     checksum: str
     moments: Moments | None = field(default=None, compare=False)
     """Mean and deviation that were computed elsewhere and are to be used here."""
+    loaded_as: Asked | None = field(default=None, compare=False)
+    """What it was loaded as; None if it was made by hand."""
 
     def normalisation(self, kind: str) -> Moments:
         """Mean and deviation per channel by which images in [0, 1] are shifted and scaled."""

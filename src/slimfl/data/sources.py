@@ -12,13 +12,13 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from slimfl.config import DataSection
-from slimfl.data.dataset import Dataset, Samples
+from slimfl.config import OWN, DataSection
+from slimfl.data.dataset import Asked, Dataset, Samples
 from slimfl.data.idx import parse, read_bytes, serialise
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
@@ -67,11 +67,17 @@ def load(name: str, folder: Path | None = None) -> Dataset:
     """The dataset of that name, or the four idx files of the folder of that name."""
     if name == "synthetic":
         return synthetic()
+    if name == OWN:
+        raise RequestError(
+            "the data were an object of their author's: pass it again, "
+            "slimfl.run(..., dataset=...) or slimfl.resume(..., dataset=...)"
+        )
     if name in SOURCES:
-        return _read(name, locate(name, folder), SOURCES[name].sha256)
+        found = _read(name, locate(name, folder), SOURCES[name].sha256)
+        return replace(found, loaded_as=(name, None, None))
     path = Path(name).expanduser()
     if path.is_dir():
-        return _read(path.name, path, None)
+        return replace(_read(path.name, path, None), loaded_as=(name, None, None))
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
         f"there is no dataset {name!r}; choose {known}, or the path of a folder with idx files"
@@ -82,7 +88,12 @@ def load_section(section: DataSection) -> Dataset:
     """The dataset that a `data` section names, cut to the samples it asks for."""
     full = load(section.dataset, section.dir)
     train, test = full.train.first(section.train_samples), full.test.first(section.test_samples)
-    return Dataset(full.name, train, test, full.classes, full.checksum)
+    return replace(full, train=train, test=test, loaded_as=asked(section))
+
+
+def asked(section: DataSection) -> Asked:
+    """What a `data` section asks for, wherever the files are and whoever gets which sample."""
+    return section.dataset, section.train_samples, section.test_samples
 
 
 def save(folder: Path, train: Samples, test: Samples) -> None:

@@ -38,7 +38,10 @@ def method(name: str, widths: tuple[float, ...]) -> Method:
         if name == vanilla_name(width):
             return Vanilla(index, name)
     known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
-    raise RequestError(f"there is no method {name!r} for these widths; choose from {known}")
+    raise RequestError(
+        f"there is no method {name!r} for these widths; choose from {known}, or pass one of your "
+        "own in Python: slimfl.run(..., method=...) or slimfl.resume(..., method=...)"
+    )
 
 
 def expand(names: Iterable[str], widths: tuple[float, ...]) -> list[str]:

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-from slimfl.config import Experiment
-from slimfl.data import Dataset, load_section, partition
+from slimfl.config import OWN, Experiment
+from slimfl.data import Dataset, asked, load_section, partition
 from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, choose
 from slimfl.errors import RequestError, RunError
+from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.checkpoint import Checkpoint
 from slimfl.federation.convergence import convergence
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
+from slimfl.federation.methods import VANILLA_ALL, method_names
 from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
 from slimfl.federation.privacy import Privacy
@@ -73,9 +75,21 @@ class Simulation:
                 '"package.module:factory" instead of a network'
             )
         widths = experiment.model.widths
+        self._own_dataset = dataset is not None and dataset.loaded_as != asked(experiment.data)
+        self._own: own.Given = {}
+        if channel is not None:
+            self._own["channel"] = own.of_object(channel)
+        if method is not None and not _built_in(method, widths):
+            self._own["method"] = own.of_object(method)
         self.method = method or method_by_name(experiment.method, widths)
         self.channel = channel or channel_of(experiment.radio)
         self._signals: dict[Messages, Signal] = {}
+        experiment = _marked(
+            experiment.model_copy(update={"method": self.method.name}),
+            dataset=self._own_dataset,
+            network=network is not None,
+            channel=channel is not None,
+        )
         self.experiment = experiment
         self._signal(self.method.sends(0))  # an infeasible split is told before data is loaded
         self.dataset = dataset or load_dataset(experiment)
@@ -86,6 +100,7 @@ class Simulation:
             experiment.seed,
         )
         rows, columns, channels = self.dataset.train.images.shape[1:]
+        own_network = network is not None
         if network is not None:
             check(network)
         network = network or build(
@@ -98,6 +113,8 @@ class Simulation:
         )
         self.network = network
         self.global_model: Vector = flatten(network)
+        if own_network:
+            self._own["network"] = own.of_network(network, self.global_model)
         self.segments = segments(network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
         try:
@@ -149,16 +166,27 @@ class Simulation:
                 versions[package] = metadata.version(package)
             except metadata.PackageNotFoundError:
                 versions[package] = "not installed"
-        return {"data_sha256": self.dataset.checksum, "versions": versions}
+        return {
+            "data_sha256": self.dataset.checksum,
+            "versions": versions,
+            "own": self.own_objects(),
+        }
+
+    def own_objects(self) -> own.Given:
+        """What is recorded of the objects that were given in place of what the experiment names."""
+        if self._own_dataset and "dataset" not in self._own:
+            self._own["dataset"] = own.of_dataset(self.dataset)
+        return self._own
 
     def check_provenance(self, recorded: dict[str, Any]) -> None:
-        """A run goes on with the data it was made with, or not at all."""
+        """A run goes on with the data and the objects it was made with, or not at all."""
         checksum = recorded.get("data_sha256", self.dataset.checksum)
         if checksum != self.dataset.checksum:
             raise RequestError(
                 f"this run was made with other {self.dataset.name} data (checksum "
                 f"{checksum[:12]}); give --data-dir the folder with the original files"
             )
+        own.check(recorded, self.own_objects())
 
     def step(self) -> Line:
         """One round; returns its line of metrics."""
@@ -327,6 +355,29 @@ class Simulation:
         return median(first[n] for n in steps) if steps else None
 
 
+def _built_in(method: Method, widths: tuple[float, ...]) -> bool:
+    """Whether a method is one of ours; one that only carries its name is refused."""
+    if method.name not in (*method_names(widths), VANILLA_ALL):
+        return False
+    if method.name == VANILLA_ALL or method != method_by_name(method.name, widths):
+        raise RequestError(
+            f"{method.name!r} is the name of a built-in method; give your own method another name"
+        )
+    return True
+
+
+def _marked(experiment: Experiment, *, dataset: bool, network: bool, channel: bool) -> Experiment:
+    """The experiment with a mark in place of every name that an object replaces."""
+    sections: dict[str, Any] = {}
+    if dataset:
+        sections["data"] = experiment.data.model_copy(update={"dataset": OWN})
+    if network:
+        sections["model"] = experiment.model.model_copy(update={"name": OWN})
+    if channel:
+        sections["radio"] = experiment.radio.model_copy(update={"fading": OWN})
+    return experiment.model_copy(update=sections)
+
+
 class _MeanLosses:
     """The mean over devices of every width's training loss, where a device trained that width."""
 
@@ -366,6 +417,8 @@ def run(
             checkpoint = folder.checkpoint()
             if checkpoint is not None:
                 simulation.restore(checkpoint)
+            else:
+                own.check_start(folder.provenance(), simulation.own_objects())
             lines = writer.keep_until(simulation.round)
             if simulation.experiment.data.partition != "own":  # then only the devices know
                 counts = simulation.partition.class_counts(

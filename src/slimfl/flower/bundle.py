@@ -28,6 +28,7 @@ clientapp = "slimfl_app:client_app"
 
 [tool.flwr.app.config]
 run-folder = ""
+trust = ""
 """
 
 

@@ -19,4 +19,5 @@ def main(grid: Grid, context: Context) -> None:
     invoker = getattr(grid, "_retry_invoker", None)
     if invoker is not None:
         invoker.max_time = folder.experiment().flower.wait_s
-    resume(folder.path, grid=grid)
+    modules = str(context.run_config.get("trust", "")).split(",")
+    resume(folder.path, grid=grid, trust=filter(None, modules))

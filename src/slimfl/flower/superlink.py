@@ -10,6 +10,7 @@ from typing import Any
 
 from slimfl.errors import RequestError, RunError
 from slimfl.flower.bundle import bundle
+from slimfl.naming import trusted
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class SuperLink:
 
         content = bundle()
         fab = Fab(hashlib.sha256(content).hexdigest(), content, {})
-        config = user_config_to_proto({"run-folder": str(run_folder.absolute())})
+        modules = ",".join(trusted())
+        config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
         with self._client() as client:
             reply = client.StartRun(StartRunRequest(fab=fab_to_proto(fab), override_config=config))
         if not reply.HasField("run_id"):

@@ -20,6 +20,7 @@ from slimfl.errors import RequestError, RunError
 from slimfl.federation import Callback, Line
 from slimfl.grids.job import Job, complete
 from slimfl.grids.watching import Progress
+from slimfl.naming import trusted, trusting
 
 #: How often a task whose worker is lost is begun anew.
 RETRIES = 3
@@ -61,7 +62,7 @@ def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
     counter = ray.remote(num_cpus=0)(_Counter).remote(len(jobs))
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
     waiting = {
-        task.remote(number, _text(job.experiment), _read(job.folder), counter): job
+        task.remote(number, _text(job.experiment), _read(job.folder), counter, trusted()): job
         for number, job in enumerate(jobs)
     }
     while waiting:
@@ -107,11 +108,13 @@ class _Report(Callback):
         self.counter.set.remote(self.number, line["round"])
 
 
-def _work(number: int, experiment: str, files: Files, counter: Any) -> Files:
+def _work(
+    number: int, experiment: str, files: Files, counter: Any, modules: tuple[str, ...]
+) -> Files:
     """A task: unpack the run folder, finish the run, pack it again."""
     import tomllib
 
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, trusting(modules):
         folder = Path(scratch) / "run"
         _write(folder, files)
         complete(Job(folder, config.build(tomllib.loads(experiment))), [_Report(number, counter)])

@@ -1,13 +1,14 @@
-"""From a model's name to a network: ours by name, a user's own by `module:factory`."""
+"""From a model's name to a network: ours by name, a user's own by `package.module:Name`."""
 
-import importlib
 import inspect
 from typing import Any
 
 import torch
 from torch import nn
 
+from slimfl.config import OWN
 from slimfl.errors import RequestError
+from slimfl.naming import resolve
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.ul_mobilenet import ULMobileNet
@@ -29,7 +30,12 @@ def build(
 
     A factory that has the parameters `in_channels` and `classes` is told those of the dataset.
     """
-    factory: Any = MODELS.get(name) or _import(name)
+    if name == OWN:
+        raise RequestError(
+            "the network was an object of its author's: pass it again, "
+            "slimfl.run(..., network=...) or slimfl.resume(..., network=...)"
+        )
+    factory = resolve("model", name, MODELS, lambda made: issubclass(made, nn.Module))
     try:
         known = inspect.signature(factory).parameters
     except (TypeError, ValueError):
@@ -41,8 +47,9 @@ def build(
         torch.manual_seed(int(generator(seed, "own layers").integers(2**63 - 1)))
         try:
             network = factory(**given)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise RequestError(f"model {name!r} does not take model.options: {error}") from None
+        except Exception as error:  # whatever a factory makes of options that it did not expect
+            reason = " ".join(str(error).split())
+            raise RequestError(f"model {name!r} does not take model.options: {reason}") from error
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
     if not any(isinstance(module, Slimmable) for module in network.modules()):
@@ -63,15 +70,3 @@ def check(network: nn.Module) -> None:
                 f"the network has a {type(module).__name__}, whose running statistics differ by "
                 "width and are not sent; leave it out or use GroupNorm"
             )
-
-
-def _import(name: str) -> Any:
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        raise RequestError(
-            f"there is no model {name!r}; choose {', '.join(MODELS)} or package.module:factory"
-        )
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise RequestError(f"model {name!r} cannot be imported: {error}") from None

@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
+from slimfl.config import OWN, RadioSection
+from slimfl.errors import RequestError
 from slimfl.radio.fading import FADING, Fading, Gains
 from slimfl.radio.superposition import Floats, Superposition
 from slimfl.radio.units import from_db
@@ -75,4 +76,9 @@ def noise_to_power(section: RadioSection) -> float:
 
 def channel(section: RadioSection) -> OutageChannel:
     """The channel that the `radio` section describes."""
+    if section.fading == OWN:
+        raise RequestError(
+            "the channel was an object of its author's: pass it again, "
+            "slimfl.run(..., channel=...) or slimfl.resume(..., channel=...)"
+        )
     return OutageChannel(noise_to_power(section), FADING[section.fading]())

@@ -2,17 +2,20 @@
 
 from collections import Counter
 
-from slimfl.config import Experiment
+from slimfl.config import OWN, Experiment
 from slimfl.errors import RequestError
 from slimfl.federation import method
 from slimfl.radio import channel, signal
 
 
 def expected_shares(experiment: Experiment) -> list[float] | None:
-    """The expected delivered share of every segment; None for a method known only to its author.
+    """The expected delivered share of every segment; None where nobody can tell.
 
-    A device that does not answer delivers nothing, so dropout counts against every segment.
+    That is so for a method or a channel known only to its author, and for measured gains. A device
+    that does not answer delivers nothing, so dropout counts against every segment.
     """
+    if experiment.radio.fading == OWN or experiment.radio.gains == "measured":
+        return None
     segments = len(experiment.model.widths)
     try:
         sends = method(experiment.method, experiment.model.widths).sends

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slimfl.config import CHANNELS, Experiment
+from slimfl.config import CHANNELS, OWN
 from slimfl.report.records import RunRecord
 
 #: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
@@ -22,7 +22,7 @@ _NOT_COMPARED = {
 _SCENE = (
     "rounds", "data.", "model.widths", "radio.noise_dbm", "radio.distance_m", "radio.power_dbm",
     "radio.path_loss_exponent", "radio.fading", "radio.accounting", "federation.devices",
-    "federation.participation", "federation.dropout",
+    "federation.participation", "federation.dropout", "own.dataset", "own.channel",
 )  # fmt: skip
 
 Flat = dict[str, Any]
@@ -56,7 +56,7 @@ def group(records: Iterable[RunRecord]) -> list[Group]:
         Group(
             method=runs[0].experiment.method,
             name=_name(runs[0].experiment.method, flats[key], varied),
-            scene=_scene(runs[0].experiment, flats[key], varied),
+            scene=_scene(runs[0], flats[key], varied),
             setting=json.dumps({**flats[key], "method": None}, sort_keys=True),
             runs=tuple(sorted(runs, key=lambda run: run.experiment.seed)),
         )
@@ -81,12 +81,14 @@ def title(method: str) -> str:
     return "SlimFL" if method == "slimfl" else method
 
 
-def channel_words(experiment: Experiment) -> str:
-    """`poor channel`, or the noise of a channel that has no name."""
-    name = experiment.radio.channel
-    if name in CHANNELS:
-        return f"{name} channel"
-    return f"channel with {experiment.radio.noise:g} dBm noise"
+def channel_words(record: RunRecord) -> str:
+    """`poor channel`, the noise of a channel that has no name, or the class of an own channel."""
+    radio = record.experiment.radio
+    if radio.fading == OWN:
+        return f"own channel {record.own.get('channel', {}).get('name', 'without a name')}"
+    if radio.channel in CHANNELS:
+        return f"{radio.channel} channel"
+    return f"channel with {radio.noise:g} dBm noise"
 
 
 def _compared(record: RunRecord) -> Flat:
@@ -94,6 +96,10 @@ def _compared(record: RunRecord) -> Flat:
     for key in _NOT_COMPARED:
         flat.pop(key, None)
     flat["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
+    for kind, entry in record.own.items():
+        fingerprint = entry.get("fingerprint", "")
+        readable = "(" in fingerprint
+        flat[f"own.{kind}"] = fingerprint if readable else f"{entry.get('name')} {fingerprint[:12]}"
     return flat
 
 
@@ -116,10 +122,10 @@ def _name(method: str, flat: Flat, varied: list[str]) -> str:
     return f"{title(method)} ({words})" if words else title(method)
 
 
-def _scene(experiment: Experiment, flat: Flat, varied: list[str]) -> str:
+def _scene(record: RunRecord, flat: Flat, varied: list[str]) -> str:
     others = [key for key in varied if key.startswith(_SCENE) and key != "radio.noise_dbm"]
     words = [f"{key.removeprefix('data.')} {_value(flat.get(key))}" for key in others]
-    return ", ".join([channel_words(experiment), *words])
+    return ", ".join([channel_words(record), *words])
 
 
 def _value(value: Any) -> str:

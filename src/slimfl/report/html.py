@@ -73,7 +73,7 @@ def _title(groups: Sequence[Group]) -> str:
 
 def _subtitle(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
     first = groups[0].runs[0].experiment
-    datasets = ", ".join(dict.fromkeys(r.experiment.data.dataset for r in records))
+    datasets = ", ".join(dict.fromkeys(r.dataset_name for r in records))
     devices = "/".join(dict.fromkeys(str(r.experiment.federation.devices) for r in records))
     runs = f"{len(records)} runs" if len(records) > 1 else "1 run"
     widths = ", ".join(f"{width}x" for width in first.model.widths)

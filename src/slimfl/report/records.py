@@ -8,6 +8,7 @@ from typing import Any
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
 from slimfl.federation import Line, RunFolder, method_names
+from slimfl.federation import own as own_objects
 from slimfl.federation.run_folder import EXPERIMENT
 
 #: What the report reads of a round. A line without one of these is of another version.
@@ -30,6 +31,16 @@ class RunRecord:
     """One a round, in order."""
     class_counts: list[list[int]]
     """Samples [device][class]; empty before the run has begun."""
+
+    @property
+    def own(self) -> own_objects.Given:
+        """Name and fingerprint of every object that the author gave in place of a name."""
+        return own_objects.recorded(self.provenance) or {}
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset as the experiment names it, or as its author named an object."""
+        return self.own.get("dataset", {}).get("name", self.experiment.data.dataset)
 
     @property
     def evaluated(self) -> list[Line]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any, Self
 
+from slimfl.config import OWN
 from slimfl.federation import Line, convergence, finished
 from slimfl.report.records import RunRecord
 
@@ -100,6 +101,8 @@ class RunRow:
     training_s: float
     privacy: dict[str, float | None] | None = None
     """Epsilon and delta after the last round; None for a run without differential privacy."""
+    own: dict[str, str] = field(default_factory=dict)
+    """The names of the objects that the author gave: network, dataset, channel or method."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -122,7 +125,7 @@ def run_row(record: RunRecord) -> RunRow:
         method=experiment.method,
         path=str(record.path),
         seed=experiment.seed,
-        channel=experiment.radio.channel,
+        channel=OWN if experiment.radio.fading == OWN else experiment.radio.channel,
         noise_dbm=experiment.radio.noise,
         alpha=experiment.data.alpha if experiment.data.partition.startswith("dirichlet") else None,
         rounds_done=len(lines),
@@ -139,6 +142,7 @@ def run_row(record: RunRecord) -> RunRow:
         images=_images(lines),
         training_s=sum(line["seconds"]["training"] for line in lines),
         privacy=lines[-1].get("privacy") if lines else None,
+        own={kind: entry.get("name", "") for kind, entry in record.own.items()},
     )
 
 

@@ -6,6 +6,7 @@ from html import escape
 
 from slimfl import config
 from slimfl.report import colours, curves, plots, tables
+from slimfl.report.expected import expected_shares
 from slimfl.report.groups import Group, title
 from slimfl.report.headline import caveats, headline
 from slimfl.report.plots import Plot
@@ -102,9 +103,16 @@ def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
         label = f"Delivered share of every segment, measured and expected, {scene}"
         plot = plots.delivered(rows, scenes.palette)
         parts.append(scenes.heading(scene) + canvas.figure("delivered", plot, label))
+    unknown = [
+        group.name
+        for groups in scenes.groups.values()
+        for group in groups
+        if expected_shares(group.runs[0].experiment) is None
+    ]
+    note = f" Nothing is expected of {', '.join(unknown)}: there is no formula." if unknown else ""
     return (
         "<p>Bars: measured. Diamonds: the decoding probability of equation (5), less dropout, with "
-        "two standard errors of a share over as many uploads.</p>" + "".join(parts)
+        f"two standard errors of a share over as many uploads.{escape(note)}</p>" + "".join(parts)
     )
 
 
@@ -133,7 +141,7 @@ def partition_section(groups: Sequence[Group], canvas: Canvas) -> str:
             continue
         data = run.experiment.data
         alpha = f", alpha {data.alpha:g}" if data.partition.startswith("dirichlet") else ""
-        name = f"{data.dataset}, {data.partition}{alpha}, seed {run.experiment.seed}"
+        name = f"{run.dataset_name}, {data.partition}{alpha}, seed {run.experiment.seed}"
         plot, fewer = plots.partition(run.class_counts)
         canvas.thinned |= fewer
         label = f"Samples of every class on every device: {name}"
@@ -168,18 +176,27 @@ def _experiment(group: Group) -> str:
     first = group.runs[0]
     versions = first.provenance.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
-    commands = "\n".join(
-        f"slimfl run {shlex.quote(str(run.path / 'experiment.toml'))} --out NEW_FOLDER"
-        for run in group.runs
+    files = [str(run.path / "experiment.toml") for run in group.runs]
+    if first.own:  # a command line has no objects
+        needed = "".join(f", {kind}=..." for kind in first.own)
+        commands = [f"slimfl.run({file!r}, out='NEW_FOLDER'{needed})" for file in files]
+    else:
+        commands = [f"slimfl run {shlex.quote(file)} --out NEW_FOLDER" for file in files]
+    own = "".join(
+        f"<dt>Own {escape(kind)}, given in Python</dt><dd><code>{escape(entry.get('name', ''))}"
+        f"</code>, <code>{escape(entry.get('fingerprint', ''))}</code></dd>"
+        for kind, entry in first.own.items()
     )
+    joined = "\n".join(commands)
     seeds = ", ".join(str(run.experiment.seed) for run in group.runs)
     text = config.dump(first.experiment)
     return (
         f"<details><summary>{escape(group.name)}, {escape(group.scene)} (seeds {seeds})</summary>"
         f"<dl><dt>Made with</dt><dd>{escape(made_with) or 'unknown'}</dd>"
         f"<dt>SHA-256 of the data</dt>"
-        f"<dd><code>{escape(str(first.provenance.get('data_sha256', 'unknown')))}</code></dd></dl>"
-        f"<p>Repeat it:</p><pre class='command'>{escape(commands)}</pre>"
+        f"<dd><code>{escape(str(first.provenance.get('data_sha256', 'unknown')))}</code></dd>"
+        f"{own}</dl>"
+        f"<p>Repeat it:</p><pre class='command'>{escape(joined)}</pre>"
         f"<p>The experiment of seed {first.experiment.seed}:</p><pre>{escape(text)}</pre></details>"
     )
 

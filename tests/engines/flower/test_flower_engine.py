@@ -1,22 +1,28 @@
 """The flower engine: the numbers of the torch engine, and a round that survives bad devices."""
 
 import logging
+import resource
+import sys
+from dataclasses import replace
 
 import httpx
 import numpy as np
 import pytest
+import tomli_w
 from fake_grid import Node, federation, honest
 from flwr.app import Array, ArrayRecord, Error, Message
 
 import slimfl
-from slimfl.config import build
+from slimfl.config import DataSection, build
 from slimfl.data import Samples, save, synthetic
+from slimfl.engines.flower import device as device_module
 from slimfl.engines.flower import engine as engine_module
-from slimfl.engines.flower.device import Equipment
+from slimfl.engines.flower.device import Equipment, Workbench
 from slimfl.engines.flower.messages import ARRAYS, CONFIG, PARAMETERS
 from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import RunFolder, Simulation, run
+from slimfl.naming import trusted, trusting
 
 DATASET = synthetic()
 
@@ -315,7 +321,8 @@ def test_a_node_that_is_another_device_than_it_was_registered_as_refuses_to_work
 
 
 def test_a_device_with_other_data_than_the_server_says_so(caplog):
-    sim = Simulation(experiment(), dataset=synthetic(seed=1), grid=federation(4))
+    other = replace(synthetic(seed=1), loaded_as=DATASET.loaded_as)
+    sim = Simulation(experiment(), dataset=other, grid=federation(4))
     with pytest.raises(RunError, match="other synthetic data than the server"):
         sim.step()
 
@@ -453,3 +460,105 @@ class TestRosters:
         grid.present = (13,)
         assert roster.nodes() == {1: 13}
         assert asked == [11, 12, 13]
+
+
+OWN_NETWORKS = """
+from pathlib import Path
+from torch import nn
+from slimfl.nn import slimmable
+Path({marker!r}).write_text("imported")
+
+def small(in_channels, classes, hidden=4):
+    return slimmable(nn.Sequential(
+        nn.Conv2d(in_channels, hidden, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        nn.Linear(hidden, classes),
+    ))
+"""
+
+
+@pytest.fixture
+def own_networks(tmp_path, monkeypatch):
+    """The name of a network in a module that leaves a trace when it is imported."""
+    marker = tmp_path / "imported"
+    (tmp_path / "networks_of_a_device.py").write_text(OWN_NETWORKS.format(marker=str(marker)))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("SLIMFL_TRUST", raising=False)
+    yield "networks_of_a_device:small", marker
+    sys.modules.pop("networks_of_a_device", None)
+
+
+def test_a_device_looks_for_data_where_it_was_configured_to_and_nowhere_else(tmp_path):
+    ordered = DataSection(dataset="mnist", dir=tmp_path)
+    assert device_module._here(ordered, None).dir is None
+    assert device_module._here(ordered, tmp_path / "mine").dir == tmp_path / "mine"
+
+
+def test_a_device_trains_the_models_it_was_configured_for(own_networks):
+    name, _ = own_networks
+    grid = federation(4)
+    for node in grid.nodes:
+        node.equipment = replace(node.equipment, models=("other:net", name))
+    with trusting(["networks_of_a_device"]):  # on the server
+        sim = simulation(grid, model__name=name)
+    assert sim.step()["devices"] == [0, 1, 2, 3]
+    assert trusted() == ()
+
+
+def test_a_device_refuses_other_models_and_says_how_to_allow_them(own_networks, caplog):
+    name, marker = own_networks
+    with trusting(["networks_of_a_device"]):
+        sim = simulation(federation(4), model__name=name)
+    sys.modules.pop("networks_of_a_device")
+    marker.unlink()
+    with pytest.raises(RunError, match=r"does not accept model .*small'; .* models in its node co"):
+        sim.step()
+    assert not marker.exists()  # the device did not even import it
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"model": {"name": "os:system", "options": {"command": "touch {trace}"}}},
+        {"model": {"name": "subprocess:getoutput", "options": {"cmd": "touch {trace}"}}},
+        {"model": {"options": {"channels": [30_000, 30_000, 64]}}},
+        {"model": {"options": {"channels": [10**30, 4, 4]}}},
+        {"model": {"widths": [(k + 1) / 1000 for k in range(1000)]}},
+        {"training": {"steps": 10**15}},
+        {"training": {"steps": None, "epochs": 10**9}},
+        {"training": {"steps": 9_999_999, "batch_size": 9_999_999}},
+        {"federation": {"devices": 10**12}},
+        {"federation": {"devices": 2}},
+        {"data": {"dataset": "{folder}"}},
+        {"data": {"shards_per_device": 10**12, "partition": "shards"}},
+    ],
+    ids=str,
+)
+def test_an_order_cannot_make_a_device_run_code_read_folders_or_fill_its_memory(hostile, tmp_path):
+    """What a server sends that is not slimfl's: the description is the attacker's."""
+    save(tmp_path, DATASET.train, DATASET.test)
+    trace = tmp_path / "trace"
+    sim = simulation(federation(4))
+    order = sim.engine.order(1, sim.global_model, sim.tasks([3])[0])
+    tree = experiment().model_dump(mode="json", exclude_none=True)
+    for section, values in hostile.items():
+        for key, value in values.items():
+            if isinstance(value, str):
+                value = value.format(folder=tmp_path, trace=trace)
+            if isinstance(value, dict):
+                value = {
+                    k: v.format(trace=trace) if isinstance(v, str) else v for k, v in value.items()
+                }
+            tree[section].pop(key, None)
+            if value is not None:
+                tree[section][key] = value
+    order = replace(order, experiment=tomli_w.dumps(tree))
+    workbench = Workbench()
+    limit = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, limit[1]))
+    try:
+        with pytest.raises(RequestError) as caught:
+            workbench.work(order, Equipment(number=3, models=("os:system", "my:net")))
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, limit)
+    assert "\n" not in str(caught.value)
+    assert not trace.exists()

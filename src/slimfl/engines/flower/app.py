@@ -10,6 +10,9 @@ from slimfl.engines.flower.messages import CONFIG, Order
 
 client_app = ClientApp()
 
+#: The same for a simulation, where the process of the server started this one.
+simulated_app = ClientApp()
+
 _workbench = Workbench()
 
 
@@ -17,6 +20,13 @@ _workbench = Workbench()
 def train(message: Message, context: Context) -> Message:
     """Do what the server ordered."""
     answer = _workbench.work(Order.read(message.content), equipment(context))
+    return Message(answer.record(), reply_to=message)
+
+
+@simulated_app.train()
+def train_simulated(message: Message, context: Context) -> Message:
+    """Do what the server ordered, as the device that it says."""
+    answer = _workbench.work(Order.read(message.content), Equipment(simulated=True))
     return Message(answer.record(), reply_to=message)
 
 
@@ -32,8 +42,10 @@ def equipment(context: Context) -> Equipment:
     """What the node's configuration says of the device."""
     node = context.node_config
     number, data_dir, gain_file = (node.get(k) for k in ("partition-id", "data-dir", "gain-file"))
+    models = str(node.get("models", "")).split(",")
     return Equipment(
         number=number if isinstance(number, int) else None,
         data_dir=Path(str(data_dir)) if data_dir else None,
         gain_file=Path(str(gain_file)) if gain_file else None,
+        models=tuple(name.strip() for name in models if name.strip()),
     )

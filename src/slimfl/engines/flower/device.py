@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slimfl import config
-from slimfl.data import SOURCES, all_of_one, load, load_section, partition
+from slimfl.config import DataSection, Experiment
+from slimfl.data import Dataset, Partition, all_of_one, load, load_section, partition
 from slimfl.engines.base import Engine, Update, Workload
 from slimfl.engines.choose import choose
+from slimfl.engines.flower.admission import NAMED, check_order, check_size, check_work
 from slimfl.engines.flower.messages import Answer, Order, digest
 from slimfl.errors import RequestError
+from slimfl.naming import module_of, trusting
 from slimfl.nn import build
 
 
@@ -26,6 +29,11 @@ class Equipment:
     """Its data: where a named dataset's files are, or its own four idx files."""
     gain_file: Path | None = None
     """A file in which its radio keeps the power gain that it measured last."""
+    models: tuple[str, ...] = ()
+    """The networks besides the built-in ones that a server may order: `package.module:Name`."""
+    simulated: bool = False
+    """True if the server's process started this one: it is any device that the server says, and
+    what it is asked to do comes from its own user."""
 
 
 class Workbench:
@@ -39,7 +47,7 @@ class Workbench:
     def work(self, order: Order, equipment: Equipment) -> Answer:
         """Train as ordered."""
         device = order.task.device
-        if not order.assigned and equipment.number != device:
+        if not equipment.simulated and equipment.number != device:
             raise RequestError(
                 f"this node is device {equipment.number} and was asked as device {device}; give it "
                 f"partition-id={device}, or register its key under its own name"
@@ -60,49 +68,71 @@ class Workbench:
     def _engine_for(self, order: Order, equipment: Equipment) -> Engine:
         moments = [array.tolist() for array in order.moments]
         # in a simulation one process plays many devices, and all work on one dataset
-        who = None if order.assigned else order.task.device
+        who = None if equipment.simulated else order.task.device
         text = json.dumps([order.experiment, str(equipment.data_dir), moments, who])
         key = hashlib.sha256(text.encode()).hexdigest()
         if self._engine is None or self._key != key:
             self._engine = None  # two at once would need twice the memory
-            self._engine = device_engine(order, equipment.data_dir)
+            self._engine = device_engine(order, equipment)
             self._key = key
         return self._engine
 
 
-def device_engine(order: Order, data_dir: Path | None) -> Engine:
+def device_engine(order: Order, equipment: Equipment) -> Engine:
     """The engine that the device of an order computes with."""
     asked = config.build(tomllib.loads(order.experiment))
-    own = asked.data.partition == "own"
-    section = asked.data
-    if data_dir is not None:
-        where = "dir" if section.dataset in (*SOURCES, "synthetic") else "dataset"
-        section = section.model_copy(update={where: data_dir if where == "dir" else str(data_dir)})
-    if own:
-        if data_dir is None:
+    if not equipment.simulated:
+        check_order(asked, equipment.models)
+    dataset, held = _data(asked, order, equipment)
+    channels = dataset.train.images.shape[-1]
+    if not equipment.simulated:
+        check_work(asked, int(held.sizes[order.task.device]))
+        check_size(asked, channels, dataset.classes, len(order.start))
+    local = asked.model_copy(update={"engine": asked.flower.device_engine, "threads": 1})
+    with trusting(filter(None, map(module_of, equipment.models))):
+        network = build(
+            asked.model.name,
+            asked.model.options,
+            in_channels=channels,
+            classes=dataset.classes,
+            initialisation=asked.model.initialisation,
+            seed=asked.seed,
+        )
+    return choose(Workload(local, replace(dataset, moments=order.moments), held), network).engine
+
+
+def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Dataset, Partition]:
+    """The device's data and who holds what of them."""
+    devices = asked.federation.devices
+    if not 0 <= order.task.device < devices:
+        raise RequestError(f"there is no device {order.task.device} among {devices}")
+    if asked.data.partition == "own":
+        if equipment.data_dir is None:
             raise RequestError(
                 'data.partition = "own" needs a folder: give the node data-dir="..."'
             )
-        dataset = load(str(data_dir))
-        held = all_of_one(len(dataset.train), order.task.device, asked.federation.devices)
-    else:
-        dataset = load_section(section)
-        if dataset.checksum != order.data_sha256:
-            raise RequestError(
-                f"this device has other {dataset.name} data than the server (checksum "
-                f"{dataset.checksum[:12]}); give its node the data-dir with the same files"
-            )
-        held = partition(dataset.train.labels, asked.federation.devices, section, asked.seed)
-    local = asked.model_copy(update={"engine": asked.flower.device_engine, "threads": 1})
-    network = build(
-        asked.model.name,
-        asked.model.options,
-        in_channels=dataset.train.images.shape[-1],
-        classes=dataset.classes,
-        initialisation=asked.model.initialisation,
-        seed=asked.seed,
-    )
-    return choose(Workload(local, replace(dataset, moments=order.moments), held), network).engine
+        dataset = load(str(equipment.data_dir))
+        return dataset, all_of_one(len(dataset.train), order.task.device, devices)
+    section = asked.data if equipment.simulated else _here(asked.data, equipment.data_dir)
+    dataset = load_section(section)
+    if dataset.checksum != order.data_sha256:
+        raise RequestError(
+            f"this device has other {dataset.name} data than the server (checksum "
+            f"{dataset.checksum[:12]}); give its node the data-dir with the same files"
+        )
+    return dataset, partition(dataset.train.labels, devices, section, asked.seed)
+
+
+def _here(section: DataSection, data_dir: Path | None) -> DataSection:
+    """The section with folders of this device: the server's order names none."""
+    if section.dataset in NAMED:
+        return section.model_copy(update={"dir": data_dir})
+    if data_dir is None:
+        raise RequestError(
+            f"the server's dataset {section.dataset!r} is not one that a device finds by its name; "
+            'give the node data-dir="..." with the same files'
+        )
+    return section.model_copy(update={"dataset": str(data_dir), "dir": None})
 
 
 def measured_gain(path: Path) -> float:

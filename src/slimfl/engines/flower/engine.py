@@ -80,7 +80,6 @@ class FlowerEngine:
             moments=self.moments,
             data_sha256=self.data_sha256,
             state=self.states.get(task.device) or {},
-            assigned=self.connection.roster.assigned,
         )
 
     def message(self, order: Order, node: int, start: ArrayRecord) -> Message:

@@ -41,8 +41,6 @@ class Order:
     """The checksum of the dataset that is dealt out."""
     state: OptimiserState
     """What the device keeps from its last round; empty in its first."""
-    assigned: bool
-    """Whether the server says which device the node plays, as in a simulation."""
 
     def record(self, start: ArrayRecord) -> RecordDict:
         """As Flower carries it; `start` is what `parameters_record` made of the parameters."""
@@ -55,7 +53,6 @@ class Order:
             "mean": mean.tolist(),
             "deviation": deviation.tolist(),
             "data-sha256": self.data_sha256,
-            "assigned": self.assigned,
         }
         return RecordDict(
             {
@@ -83,7 +80,6 @@ class Order:
             moments=(_floats32(config["mean"]), _floats32(config["deviation"])),
             data_sha256=str(config["data-sha256"]),
             state=_vectors(record.array_records[STATE]),
-            assigned=bool(config["assigned"]),
         )
 
 

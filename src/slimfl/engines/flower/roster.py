@@ -19,17 +19,12 @@ NAME = re.compile(r"device-(\d+)")
 class Roster(Protocol):
     """Where devices can be reached."""
 
-    assigned: bool
-    """Whether a node plays the device that it is told to, instead of being one."""
-
     def nodes(self) -> dict[int, int]:
         """The node of every device that is there."""
 
 
 class AssignedRoster:
     """A simulation: any node can play any device, so the k-th node is device k."""
-
-    assigned = True
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -41,8 +36,6 @@ class AssignedRoster:
 
 class RegisteredRoster:
     """A deployment with node authentication: a device is who its registered key says it is."""
-
-    assigned = False
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -59,8 +52,6 @@ class RegisteredRoster:
 
 class ClaimedRoster:
     """A deployment without node authentication: every node is asked once who it is."""
-
-    assigned = False
 
     def __init__(self, grid: Grid, timeout_s: float = 60.0) -> None:
         self.grid, self.timeout_s = grid, timeout_s

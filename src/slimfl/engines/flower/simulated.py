@@ -21,6 +21,7 @@ from typing import Any
 from slimfl.engines.flower.engine import Connection
 from slimfl.engines.flower.roster import AssignedRoster
 from slimfl.errors import RunError
+from slimfl.naming import trusted
 
 #: Ray needs so long on a slow machine, and to end.
 START_S, END_S = 180.0, 60.0
@@ -31,6 +32,7 @@ class SimulatedFederation:
 
     def __init__(self, devices: int, cores: int) -> None:
         self.size = devices, cores
+        self.trusted = trusted()  # its processes inherited that, and get to know nothing new
         self._grid: queue.Queue[Any] = queue.Queue()
         self._end = threading.Event()
         # the path of a socket must be short, which the user's folder for such things may not be
@@ -60,7 +62,7 @@ class SimulatedFederation:
             from flwr.serverapp import Grid, ServerApp
             from flwr.simulation import run_simulation
 
-            from slimfl.engines.flower.app import client_app
+            from slimfl.engines.flower.app import simulated_app
 
             for name in ("flwr", "ray"):
                 logging.getLogger(name).setLevel(logging.ERROR)
@@ -73,7 +75,7 @@ class SimulatedFederation:
 
             run_simulation(
                 server_app=server_app,
-                client_app=client_app,
+                client_app=simulated_app,
                 num_supernodes=devices,
                 backend_config={
                     "init_args": {
@@ -105,7 +107,7 @@ _running: SimulatedFederation | None = None
 def simulated(devices: int, cores: int) -> Connection:
     """The connection to a simulation of that size, which is started if it is not there."""
     global _running
-    if _running is None or _running.size != (devices, cores):
+    if _running is None or _running.size != (devices, cores) or _running.trusted != trusted():
         close()
         _running = SimulatedFederation(devices, cores)
     return _running.connection

@@ -38,6 +38,7 @@ umask 077
 config="partition-id=$device num-partitions=$devices"
 if [ -n "$${{DATA_DIR:-}}" ]; then config="$$config data-dir=\\"$$DATA_DIR\\""; fi
 if [ -n "$${{GAIN_FILE:-}}" ]; then config="$$config gain-file=\\"$$GAIN_FILE\\""; fi
+if [ -n "$${{MODELS:-}}" ]; then config="$$config models=\\"$$MODELS\\""; fi
 exec flower-supernode --superlink $address --root-certificates ca.crt \\
     --auth-supernode-private-key node.key --host 127.0.0.1 --port $device_port \\
     --node-config "$$config"
@@ -52,6 +53,9 @@ DATA_DIR="$data_dir"
 # With radio.gains = "measured": the file in which the radio keeps the power gain that it measured
 # last, one number with mean 1.
 GAIN_FILE=""
+# Networks besides the built-in ones that the server may have this device train, as
+# package.module:Name, separated by commas. Each is code that is installed here.
+MODELS=""
 """
 )
 

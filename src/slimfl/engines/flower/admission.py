@@ -1,0 +1,87 @@
+"""What a device lets the server order: models that it was configured for, work that it can do.
+
+A server is not a device's owner. Its orders must not make a device import code, read folders that
+are not its own, or fill its memory.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import torch
+
+from slimfl.config import Experiment
+from slimfl.data import SOURCES
+from slimfl.errors import RequestError
+from slimfl.nn import MODELS
+
+#: The largest whole number in an order, apart from the seed, and the most images in one.
+MOST = 10_000_000
+
+#: More widths than this are not in use anywhere.
+MOST_WIDTHS = 64
+
+#: What every machine can find by its name.
+NAMED = (*SOURCES, "synthetic")
+
+
+def check_order(experiment: Experiment, models: Collection[str]) -> None:
+    """Refuse an order that this device must not follow; the server gets to read the sentence."""
+    name = experiment.model.name
+    if name not in MODELS and name not in models:
+        raise RequestError(
+            f"this device does not accept model {name!r}; to allow it, add that name to models in "
+            "its node config (MODELS in device.env)"
+        )
+    for key, value in _numbers(experiment.model_dump(exclude={"seed"})):
+        if abs(value) > MOST:
+            raise RequestError(f"this device does not accept {key} = {value}: it is above {MOST}")
+    if len(experiment.model.widths) > MOST_WIDTHS:
+        raise RequestError(f"this device does not accept more than {MOST_WIDTHS} widths")
+
+
+def check_work(experiment: Experiment, samples: int) -> None:
+    """Refuse an order to train on more images than a device can list in memory."""
+    training = experiment.training
+    if training.steps is None:
+        images = samples * (training.epochs or 1)
+    else:
+        images = min(training.batch_size, samples) * training.steps
+    if images > MOST:
+        raise RequestError(
+            f"this device does not train on {images} images in one round; lower training.steps or "
+            f"training.epochs to {MOST} images at most"
+        )
+
+
+def check_size(experiment: Experiment, channels: int, classes: int, parameters: int) -> None:
+    """Refuse options that make a built-in network larger than the model that came with them.
+
+    It is made without memory for its weights first, so options alone cannot fill the device's.
+    """
+    model = experiment.model
+    if model.name not in MODELS:
+        return
+    try:
+        with torch.device("meta"):
+            given = {"in_channels": channels, "classes": classes, **model.options}
+            network = MODELS[model.name](**given)
+        size = sum(one.numel() for one in network.parameters())
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise RequestError(f"model {model.name!r} does not take model.options: {reason}") from None
+    if size != parameters:
+        raise RequestError(
+            f"model {model.name!r} has {size} parameters with these options and the server sent "
+            f"{parameters}"
+        )
+
+
+def _numbers(tree: Any, key: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _numbers(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _numbers(value, key)
+    elif isinstance(tree, int):
+        yield key, tree

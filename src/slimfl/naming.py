@@ -1,0 +1,125 @@
+"""One way to name a part: a built-in name, or `package.module:Name` of the user's own.
+
+A name that stands in a file may be a stranger's word, and importing a module runs it. So only
+trusted modules are imported: those allowed by `--trust`, by `slimfl.trust`, or typed by the user
+himself. What was imported is checked before it is called.
+
+What is trusted is kept in an environment variable, which worker processes inherit and no run folder
+holds.
+"""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+from slimfl.errors import RequestError
+
+VARIABLE = "SLIMFL_TRUST"
+
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def trusted() -> tuple[str, ...]:
+    """The modules and packages whose code may be imported by name in this process."""
+    return tuple(filter(None, os.environ.get(VARIABLE, "").split(",")))
+
+
+def trust(*modules: str) -> None:
+    """Allow this process, and processes it starts, to import these modules by name.
+
+    A package covers the modules inside it.
+    """
+    for module in modules:
+        if not isinstance(module, str) or not _MODULE.fullmatch(module):
+            raise RequestError(
+                f"--trust takes the name of a module, such as package.module, not {module!r}"
+            )
+    if modules:
+        os.environ[VARIABLE] = ",".join(dict.fromkeys([*trusted(), *modules]))
+
+
+@contextmanager
+def trusting(modules: Iterable[str]) -> Iterator[None]:
+    """Trust more modules for a while."""
+    before = os.environ.get(VARIABLE)
+    try:
+        trust(*modules)
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+
+def module_of(name: object) -> str | None:
+    """The module in `package.module:Name`; None for any other value."""
+    if not isinstance(name, str):
+        return None
+    module, colon, _ = name.partition(":")
+    return module if colon and _MODULE.fullmatch(module) else None
+
+
+def resolve(
+    kind: str, name: str, builtin: Mapping[str, Any], fits: Callable[[type], bool]
+) -> Callable[..., Any]:
+    """The part of that name, ready to be called with its options; a wrong name is a `RequestError`.
+
+    Args:
+        kind: What the part is, for messages: `model`.
+        name: A built-in name, or `package.module:Name`.
+        builtin: The built-in parts.
+        fits: Whether a class makes such parts. A function fits if a trusted module defines it.
+    """
+    if name in builtin:
+        found: Callable[..., Any] = builtin[name]
+        return found
+    module = module_of(name)
+    if module is None:
+        known = ", ".join(builtin)
+        raise RequestError(
+            f"there is no {kind} {name!r}; choose {known} or one of your own, package.module:Name"
+        )
+    if _in_standard_library(module):
+        raise RequestError(
+            f"{kind} {name!r} is not one: the standard library has none; name a module of your own"
+        )
+    if not _is_trusted(module):
+        raise RequestError(
+            f"{kind} {name!r} is not built in, and using it runs the code of {module}: if you know "
+            f"that code, add --trust {module} (in Python: slimfl.trust({module!r}))"
+        )
+    part = _import(kind, name)
+    # everything is checked before the call: a function of C or a bound method could be anything
+    if not (fits(part) if isinstance(part, type) else isinstance(part, FunctionType)):
+        raise RequestError(f"{kind} {name!r} is not a class or function that makes a {kind}")
+    home = getattr(part, "__module__", None)
+    if not isinstance(home, str) or _in_standard_library(home) or not _is_trusted(home):
+        raise RequestError(
+            f"{kind} {name!r} is defined in {home}, not in {module}: name it by the module that "
+            "defines it"
+        )
+    made: Callable[..., Any] = part
+    return made
+
+
+def _is_trusted(module: str) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in trusted())
+
+
+def _in_standard_library(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _import(kind: str, name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # whatever the module does while it is imported
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RequestError(f"{kind} {name!r} cannot be imported ({reason})") from error
