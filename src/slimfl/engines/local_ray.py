@@ -3,7 +3,7 @@
 Left to itself, Ray listens on all interfaces and runs the code of whoever connects. Here it
 
 * listens on 127.0.0.1 alone, with the dashboard off;
-* asks for a token, in versions that can (2.52 on): a file that only its owner can read;
+* asks for a token, which is in a file that only its owner can read;
 * keeps its sockets and logs in a folder that only its owner can enter;
 * is ended by a guard, and its folder removed, however the process ends (`ray_guard.py`). Should the
   guard be killed too, the next one that is started clears up.
@@ -45,7 +45,7 @@ class LocalRay:
         if ray is not None and ray.is_initialized():
             raise RequestError(
                 "this process is connected to a Ray cluster already; end that with ray.shutdown(), "
-                "or run on local cores (--on local) with another engine than flower"
+                "or use another engine than flower"
             )
         clear_leftovers()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_base()))
@@ -105,6 +105,13 @@ class LocalRay:
                 f"Ray listens on {address} and not on loopback alone; start again with "
                 "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 in the environment"
             )
+        core: Any = ray._raylet
+        if not hasattr(core, "AuthenticationMode"):
+            raise RunError("this Ray cannot ask for a token; `pip install 'ray>=2.52'`")
+        if core.get_authentication_mode() != core.AuthenticationMode.TOKEN:
+            raise RunError(
+                "Ray asks for no token; start again with RAY_AUTH_MODE=token in the environment"
+            )
 
     def close(self) -> None:
         """End what is left of Ray and remove its folder."""
@@ -148,7 +155,7 @@ def _read_environment_again() -> None:
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", not constants.IS_WINDOWS_OR_OSX
         )
     core = sys.modules.get("ray._raylet")
-    if core is not None and hasattr(core, "AuthenticationTokenLoader"):
+    if core is not None and hasattr(core, "AuthenticationMode"):
         core.Config.initialize("")
         core.AuthenticationTokenLoader.instance().reset_cache()
 

@@ -37,6 +37,8 @@ def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if importlib.util.find_spec("ray") is None:
         raise RequestError("Ray is not installed; `pip install slimfl[ray]`, or take --on local")
+    if any(job.experiment.engine == "flower" for job in jobs):
+        raise RequestError("the flower engine starts a Ray of its own; take --on local with it")
     with _started() if address == "ray" else _joined(address) as ray:
         _run(ray, jobs, progress)
 
