@@ -1,5 +1,6 @@
 """Differential privacy: what is clipped, how much noise, and what epsilon is told."""
 
+import json
 import math
 
 import numpy as np
@@ -8,9 +9,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import slimfl
-from slimfl.config import PrivacySection, build
+from slimfl import config
+from slimfl.config import DataSection, Experiment, PrivacySection, build
 from slimfl.data import synthetic
-from slimfl.errors import RequestError
+from slimfl.engines import Missing, Update
+from slimfl.errors import RequestError, RunError
 from slimfl.federation import RefusedUpdateError, SegmentAverage, Simulation
 from slimfl.federation.privacy import Privacy, gaussian_delta, gaussian_epsilon
 from slimfl.nn import Segments
@@ -204,3 +207,235 @@ def test_clipping_alone_with_a_large_norm_changes_nothing():
     plain = slimfl.run(engine="torch", **settings)
     clipped = slimfl.run(engine="torch", privacy__clip_norm=1e6, **settings)
     np.testing.assert_allclose(plain.parameters, clipped.parameters, atol=1e-6)
+
+
+@pytest.mark.parametrize("clip_norm", [2.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0, 1e6])
+def test_rounding_does_not_lengthen_a_clipped_change(clip_norm, scale):
+    """What enters the sum, and the model of one device without noise, stay within the norm."""
+    random = np.random.default_rng(7)
+    for _ in range(5):
+        last = (scale * random.normal(size=len(LAST))).astype(np.float32)
+        trained = (last + scale * random.normal(size=len(LAST))).astype(np.float32)
+        average = SegmentAverage(SEGMENTS, last)
+        privacy(clip_norm=clip_norm).add(average, trained, (0, 1), 0)
+        assert np.linalg.norm(average.sums - last.astype(np.float64)) <= clip_norm
+        change = average.result().astype(np.float64) - last
+        assert np.linalg.norm(change) <= clip_norm
+
+
+class Fake:
+    """An engine whose devices answer with what a test says."""
+
+    name, threads = "fake", 1
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def train(self, round, start, tasks):
+        for task in tasks:
+            yield self.answer(start, task.device)
+
+    def evaluate(self, parameters, widths):
+        return []
+
+    def device_states(self):
+        return {}
+
+
+def update_of(device, parameters, gain=None):
+    return Update(device, parameters, 10, np.full(2, np.nan), gain=gain)
+
+
+def private_simulation(gains="drawn", **changes):
+    values = {
+        "seed": 2,
+        "rounds": 5,
+        "engine": "flower" if gains == "measured" else "torch",
+        "federation": {"devices": 6, "evaluate_every": 5},
+        "radio": {"gains": gains},
+        "privacy": {"clip_norm": 0.5, "noise_multiplier": 1.2, "noise": "seeded", **changes},
+    }
+    return Simulation(build(values), dataset=DATASET)
+
+
+def trained(start, device):
+    change = np.random.default_rng(device).normal(size=len(start)) / 100
+    return (start + change).astype(np.float32)
+
+
+#: What a device may do instead of answering, as far as its data can bring it to.
+INSTEAD = {
+    "contributes nothing": lambda start, device: update_of(device, start, gain=100.0),
+    "is late": lambda start, device: Missing(device, "it did not answer in time"),
+    "sends NaN": lambda start, device: update_of(device, np.full_like(start, np.nan), 100.0),
+    "sends another shape": lambda start, device: update_of(device, start[:-1], 100.0),
+}
+
+
+@pytest.mark.parametrize("gains", ["drawn", "measured"])
+@pytest.mark.parametrize("instead", list(INSTEAD))
+def test_a_device_that_does_not_answer_changes_neither_divisor_nor_noise(gains, instead):
+    """Under one seed all neighbours get the same noise, so their models are the same bits."""
+
+    def models(silent, does):
+        sim = private_simulation(gains)
+        found = []
+        sim.engine = Fake(
+            lambda start, device: (
+                INSTEAD[does](start, device)
+                if device == silent
+                else update_of(device, trained(start, device), 100.0)
+            )
+        )
+        for _ in range(4):
+            line = sim.step()
+            found.append((sim.global_model.copy(), line["privacy"]))
+        return found
+
+    for silent in (0, 3):
+        expected = models(silent, "contributes nothing")
+        for (model, spent), (same, also) in zip(expected, models(silent, instead), strict=True):
+            np.testing.assert_array_equal(model, same)
+            assert spent == also
+
+
+def test_the_divisor_with_measured_gains_is_the_number_of_devices_asked():
+    """A device that reports a bad channel, or none, takes its share and no more out of the sum."""
+    sim = private_simulation("measured", noise_multiplier=0.0)
+    start = sim.global_model.copy()
+    gains = {0: 100.0, 1: 0.0, 2: None}
+    sim.engine = Fake(
+        lambda start, device: update_of(device, trained(start, device), gains.get(device))
+    )
+    sim.step()
+    change = trained(start, 0).astype(np.float64) - start
+    change *= min(1.0, 0.5 / np.linalg.norm(change))
+    np.testing.assert_allclose(sim.global_model, start + change / 6, atol=1e-6)
+
+
+def test_a_round_that_is_given_up_costs_nothing():
+    sim = private_simulation()
+
+    def fails(start, device):
+        if device == 5:
+            raise RunError("no quorum")
+        return update_of(device, trained(start, device))
+
+    sim.engine = Fake(fails)
+    with pytest.raises(RunError):
+        sim.step()
+    assert sim.privacy.heard.sum() == 0
+    sim.engine = Fake(lambda start, device: update_of(device, trained(start, device)))
+    line = sim.step()
+    assert sim.privacy.heard.max() == 1
+    assert line["privacy"]["epsilon"] == gaussian_epsilon(1 / 1.2, 1e-5)
+
+
+def test_secret_noise_comes_from_the_system(monkeypatch):
+    """And from no generator of NumPy's."""
+    drawn = []
+
+    def known(count):
+        drawn.append(count)
+        return np.full(count, 0.25)
+
+    monkeypatch.setattr("slimfl.federation.privacy.secret_gaussian", known)
+    monkeypatch.setattr(np.random, "default_rng", None)
+    average = SegmentAverage(SEGMENTS, LAST)
+    guard = privacy(clip_norm=2.0, noise_multiplier=1.5, noise="secret")
+    for device, delivered in ((0, (0,)), (1, (0, 1))):
+        guard.add(average, LAST, delivered, device)
+    noise = guard.result(average, 1).astype(np.float64) - LAST
+    assert drawn == list(SIZES)
+    for segment, count in ((0, 2), (1, 1)):
+        values = noise[SEGMENTS.positions[segment]]
+        np.testing.assert_allclose(values, 0.25 * 1.5 * 2.0 / count, atol=1e-6)
+
+
+NOISY = {"clip_norm": 1.0, "noise_multiplier": 1.0}
+
+
+def test_a_private_run_normalises_by_constants_unless_asked():
+    assert build({"privacy": NOISY}).data.normalise == "centred"
+    assert build({"privacy": NOISY, "data": {"alpha": 0.5}}).data.normalise == "centred"
+    for asked in ("standard", "plain", "centred"):
+        data = {"normalise": asked}
+        assert build({"privacy": NOISY, "data": data}).data.normalise == asked
+    assert build({"privacy": {"clip_norm": 1.0}}).data.normalise == "standard"
+    assert build({}).data.normalise == "standard"
+    objects = Experiment(privacy=PrivacySection(**NOISY), data=DataSection(alpha=0.5))
+    assert (objects.data.normalise, objects.data.alpha) == ("centred", 0.5)
+    assert 'normalise = "centred"' in config.dump(objects)
+
+
+def test_the_constants_depend_on_no_data():
+    dark, bright = synthetic(train=50, test=10), synthetic(train=50, test=10)
+    bright.train.images[:] = 255
+    for one in (dark, bright):
+        mean, deviation = one.normalisation("centred")
+        assert (mean.tolist(), deviation.tolist()) == ([0.5], [0.5])
+        assert ((np.array([0, 1]) - mean) / deviation).tolist() == [-1, 1]
+
+
+def test_one_device_s_images_do_not_reach_the_others_through_the_normalisation():
+    """A device that contributes nothing leaves no trace in the model, whatever it holds."""
+    models = []
+    for blank in (False, True):
+        dataset = synthetic(train=300, test=100, size=6)
+        sim = Simulation(
+            build({"seed": 2, "rounds": 1, "engine": "torch", "training": {"steps": 2},
+                   "federation": {"devices": 3},
+                   "privacy": {**NOISY, "noise": "seeded"}}),
+            dataset=dataset,
+        )  # fmt: skip
+        if blank:
+            dataset.train.images[sim.partition.of(1)] = 255
+            sim = Simulation(sim.experiment, dataset=dataset)
+        train = sim.engine.train
+
+        def without(round, start, tasks, train=train):
+            for outcome in train(round, start, tasks):
+                yield Missing(1, "silent") if outcome.device == 1 else outcome
+
+        sim.engine.train = without
+        sim.step()
+        models.append(sim.global_model)
+    np.testing.assert_array_equal(*models)
+
+
+def test_standardising_in_private_is_said_in_the_log(tmp_path):
+    private = {**SETTINGS, "rounds": 1}
+    slimfl.run(out=tmp_path / "asked", data__normalise="standard", **private)
+    assert "epsilon does not cover" in (tmp_path / "asked/run.log").read_text()
+    slimfl.run(out=tmp_path / "default", **private)
+    assert not (tmp_path / "default/run.log").exists()
+    assert 'normalise = "centred"' in (tmp_path / "default/experiment.toml").read_text()
+
+
+def test_a_run_that_repeats_a_round_with_secret_noise_pays_twice(tmp_path, monkeypatch):
+    """The checkpoint of round 3 is lost after its result was seen."""
+    settings = {**SETTINGS, "privacy__noise": "secret", "federation__participation": 1.0}
+    step = Simulation.step
+
+    def interrupted(self):
+        if self.round == 3:
+            raise KeyboardInterrupt
+        return step(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Simulation, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            slimfl.run(out=tmp_path / "run", **settings)
+    seen = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    max((tmp_path / "run/checkpoints").glob("*.safetensors")).unlink()
+    lines = slimfl.resume(tmp_path / "run", dataset=DATASET).lines
+    assert len(lines) == 6
+
+    heard = np.zeros(10, int)
+    for line in [*lines, seen[2]]:
+        for device, decoded in zip(line["devices"], line["decoded"], strict=True):
+            heard[device] += decoded > 0
+    expected = gaussian_epsilon(math.sqrt(heard.max()) / 1.2, 1e-5)
+    assert lines[-1]["privacy"]["epsilon"] == expected
+    assert heard.max() > heard_most(lines)

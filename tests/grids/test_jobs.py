@@ -119,6 +119,12 @@ def test_a_place_that_does_not_exist_is_refused(tmp_path):
         run_jobs([job(tmp_path)], "mars")
 
 
+def test_a_ray_inside_a_ray_is_refused(tmp_path):
+    pytest.importorskip("ray")
+    with pytest.raises(RequestError, match="--on local"):
+        run_jobs([job(tmp_path, engine="flower")], "ray")
+
+
 def test_a_wrong_place_leaves_nothing_behind(tmp_path):
     code = "from slimfl.cli import main; main()"
     request = ["run", "--on", "mars", "--out", str(tmp_path / "x")]

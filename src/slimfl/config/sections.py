@@ -49,8 +49,10 @@ class DataSection(Section):
     train_samples: Count | None = None
     """Use only so many training samples (all when absent)."""
     test_samples: Count | None = None
-    normalise: Literal["standard", "plain"] = "standard"
-    """`standard`: zero mean, unit variance over the training set; `plain`: 0 to 1."""
+    normalise: Literal["standard", "plain", "centred"] = "standard"
+    """`standard`: zero mean, unit variance over the training set; `plain`: 0 to 1; `centred`: -1 to
+    1, by the constants (x - 0.5) / 0.5. With `privacy.noise_multiplier` the default is `centred`,
+    because `standard` takes its constants from the data of all devices."""
 
 
 class ModelSection(Section):
@@ -216,8 +218,9 @@ class PrivacySection(Section):
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     """The delta for which epsilon is reported."""
     noise: Literal["secret", "seeded"] = "secret"
-    """`secret`: from the operating system, so two runs differ; `seeded`: from the seed, so a run
-    can be repeated, and whoever knows the seed can take the noise off again."""
+    """`secret`: from the operating system's cryptographic generator, so two runs differ; `seeded`:
+    from the seed, so a run can be repeated, and whoever knows the seed can take the noise off
+    again."""
 
     @model_validator(mode="after")
     def _noise_needs_a_norm(self) -> PrivacySection:
@@ -260,6 +263,19 @@ class Experiment(Section):
     federation: FederationSection = Field(default_factory=FederationSection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _constants_in_private(cls, values: Any) -> Any:
+        """Unless asked for, a private run computes nothing from all devices' data."""
+        if not isinstance(values, dict) or not _has_noise(values.get("privacy")):
+            return values
+        data = values.get("data", {})
+        if isinstance(data, dict):
+            return {**values, "data": {"normalise": "centred", **data}}
+        if isinstance(data, DataSection) and "normalise" not in data.model_fields_set:
+            return {**values, "data": data.model_copy(update={"normalise": "centred"})}
+        return values
 
     @model_validator(mode="after")
     def _one_value_per_segment(self) -> Experiment:
@@ -314,3 +330,10 @@ class Experiment(Section):
                 "would show in its weight"
             )
         return self
+
+
+def _has_noise(privacy: Any) -> bool:
+    """Whether a privacy section, validated or not, asks for noise; clipping alone hides nothing."""
+    key = "noise_multiplier"
+    value = privacy.get(key) if isinstance(privacy, dict) else getattr(privacy, key, None)
+    return value not in (None, 0)

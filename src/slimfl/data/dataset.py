@@ -11,6 +11,9 @@ Asked = tuple[str, int | None, int | None]
 #: Mean and deviation of every image channel.
 Moments = tuple[NDArray[np.float32], NDArray[np.float32]]
 
+#: Mean and deviation that are the same for all data, by their name in `data.normalise`.
+CONSTANTS = {"plain": (0.0, 1.0), "centred": (0.5, 0.5)}
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -46,8 +49,12 @@ class Dataset:
         if self.moments is not None:
             return self.moments
         channels = self.train.images.shape[-1]
-        if kind == "plain":
-            return np.zeros(channels, np.float32), np.ones(channels, np.float32)
+        if kind in CONSTANTS:
+            mean_of_all, deviation_of_all = CONSTANTS[kind]
+            return (
+                np.full(channels, mean_of_all, np.float32),
+                np.full(channels, deviation_of_all, np.float32),
+            )
         mean, deviation = [], []
         for channel in range(channels):
             # a histogram of bytes gives the exact moments without a float copy of the images

@@ -1,32 +1,48 @@
 """Differential privacy of a device's contribution, on the way of every update, in every engine.
 
 What arrives of a device's update, w_k - w over the delivered segments, is shortened to the norm C.
-The sum of a segment's updates then gets Gaussian noise of deviation z C, whatever the number n_s of
-devices that delivered the segment, so its average gets z C / n_s. (Flower's fixed clipping divides
-by the number of sampled devices. With segments that would be too little noise wherever fewer
-devices delivered, which is why the mechanism is its own here.)
+The sum of a segment's updates then gets Gaussian noise of deviation z C and is divided by n_s, the
+number of devices whose segment the channel lets through. (Flower's fixed clipping divides by the
+number of sampled devices. With segments that would be too little noise wherever fewer devices
+delivered, which is why the mechanism is its own here.)
 
-Two federations are neighbours if one device's contributions are replaced by nothing. Who took part
-and what arrived are functions of the seed and not of the data; they are public, so n_s is, and
-neither sampling nor a lossy channel adds to the privacy. All segments together are one Gaussian
-mechanism of sensitivity C. A device that was heard in m rounds meets m of them, which compose to
-exactly one with mu = sqrt(m) / z (Dong, Roth and Su 2022), for which epsilon is exact (Balle and
-Wang 2018):
+Two federations are neighbours if one device's contributions are replaced by nothing. n_s must be
+the same for both, so it does not depend on who answered: a device that is late, fails or sends a
+bad update counts as one that changes nothing. Who is asked and what the channel lets through are
+functions of the seed and not of the data; they are public, so n_s is, and neither sampling nor a
+lossy channel adds to the privacy. Where devices report their own gains, what the channel lets
+through is known from the device alone, and n_s is the number of devices that were asked.
+
+All segments together are one Gaussian mechanism of sensitivity C. A device that counts in m results
+meets m of them, which compose to exactly one with mu = sqrt(m) / z (Dong, Roth and Su 2022), for
+which epsilon is exact (Balle and Wang 2018):
 
     delta = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
 
-Reported is the epsilon of the device that was heard most often.
+Reported is the epsilon of the device that counts in the most results. A round that is run again
+with new secret noise is one more result; with seeded noise it is the same one.
 """
 
+import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slimfl.config import PrivacySection
+from slimfl.config import DataSection, PrivacySection
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage, check_update
+from slimfl.federation.releases import Release, Releases, heard_after
+from slimfl.federation.secret_noise import secret_gaussian
 from slimfl.nn import Vector
 from slimfl.rng import generator
+
+log = logging.getLogger(__name__)
+
+#: A shortened change stays below C by more than the rounding error of a norm.
+MARGIN = 1e-12
 
 
 class Privacy:
@@ -37,60 +53,144 @@ class Privacy:
         self.section, self.seed = section, seed
         self.clip_norm = section.clip_norm
         self.heard = np.zeros(devices, np.int64)
-        """In how many rounds each device was heard."""
+        """In how many results each device counts."""
+        self.released = 0
+        """How many results with secret noise there are, repeated rounds included."""
+        self._releases: Releases | None = None
+        self._this_round: list[int] = []
+
+    def start(self, data: DataSection, folder: Path | None) -> None:
+        """Before the first round of a process: say what is not covered, and count what is out.
+
+        With a folder, results are written down there, and those that a checkpoint does not know of
+        are added to what it knows.
+        """
+        noisy = self.section.noise_multiplier > 0
+        if noisy and data.normalise == "standard" and data.partition != "own":
+            log.warning(
+                'data.normalise = "standard" takes mean and deviation of the images from all '
+                "devices' data, without noise; epsilon does not cover that. Leave it out for "
+                "constants that depend on no data"
+            )
+        if folder is not None and self._secret:
+            self._releases = Releases(folder, len(self.heard))
+            past = self._releases.read()
+            np.add.at(self.heard, list(heard_after(past, self.released)), 1)
+            self.released = max([self.released, *(release.number for release in past)])
+
+    @property
+    def _secret(self) -> bool:
+        return self.section.noise == "secret" and self.section.noise_multiplier > 0
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {"heard": self.heard.tolist(), "released": self.released}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave; runs of version 0.1 did not count their results."""
+        self.heard[:] = state["heard"]
+        self.released = state.get("released", 0)
+
+    def begin(self) -> None:
+        """Begin a round; one that was given up before its result is forgotten."""
+        self._this_round = []
 
     def add(
-        self, average: SegmentAverage, parameters: Vector, delivered: Iterable[int], device: int
+        self,
+        average: SegmentAverage,
+        parameters: Vector | None,
+        delivered: Iterable[int],
+        device: int,
+        counted: Iterable[int] | None = None,
     ) -> None:
         """Put a clipped update into the average.
 
-        A bad update counts as one that changes nothing, so that n_s does not depend on what a
-        device holds; `RefusedUpdateError` is raised all the same.
+        The device counts in n_s of the segments `counted`, which are the delivered ones unless
+        given. Where nothing of it arrived, it counts as one that changes nothing. So does a bad
+        update, for which `RefusedUpdateError` is raised all the same.
         """
-        segments = list(delivered)
-        self.heard[device] += 1
+        arrived = list(delivered)
+        everywhere = arrived if counted is None else list(counted)
+        if everywhere:
+            self._this_round.append(device)
+        if parameters is None or not arrived:
+            average.add(average.last, everywhere)
+            return
         try:
             check_update(parameters, len(average.last))
         except RefusedUpdateError:
-            average.add(average.last, segments)
+            average.add(average.last, everywhere)
             raise
-        average.add(self._clipped(average, parameters, segments), segments)
+        average.add(self._clipped(average, parameters, arrived), everywhere)
 
     def _clipped(self, average: SegmentAverage, parameters: Vector, delivered: list[int]) -> Vector:
         where = np.concatenate([average.segments.positions[s] for s in delivered])
-        change = parameters[where].astype(np.float64) - average.last[where]
-        change *= min(1.0, self.clip_norm / max(float(np.linalg.norm(change)), 1e-300))
+        last = average.last[where]
+        change = parameters[where].astype(np.float64) - last
+        norm = float(np.linalg.norm(change))
         clipped = average.last.copy()
-        clipped[where] = (average.last[where] + change).astype(np.float32)
+        if norm <= self.clip_norm:
+            clipped[where] = parameters[where]
+        else:
+            change *= self.clip_norm / norm * (1 - MARGIN)
+            clipped[where] = _moved(last, change)
         return clipped
 
     def result(self, average: SegmentAverage, round: int) -> Vector:
-        """The new global model: the average with noise in every segment that was delivered."""
-        model = average.result()
+        """The new global model: the average with noise in every segment that was delivered.
+
+        The noise goes into the exact sum, and the model is rounded once, after it.
+        """
+        self._count(round)
         deviation = self.section.noise_multiplier * self.clip_norm
-        if deviation == 0:
-            return model
-        seeded = self.section.noise == "seeded"
-        random = generator(self.seed, "privacy", round) if seeded else np.random.default_rng()
-        for segment, count in enumerate(average.weights):
-            if count > 0:
-                where = average.segments.positions[segment]
-                noise = random.normal(0.0, deviation / count, len(where))
-                model[where] = (model[where] + noise).astype(np.float32)
-        return model
+        if deviation > 0:
+            draw = self._gaussian(round)
+            for segment, count in enumerate(average.weights):
+                if count > 0:
+                    where = average.segments.positions[segment]
+                    average.sums[where] += deviation * draw(len(where))
+        return average.result()
+
+    def _gaussian(self, round: int) -> Callable[[int], NDArray[np.float64]]:
+        if self._secret:
+            return secret_gaussian
+        return generator(self.seed, "privacy", round).standard_normal
+
+    def _count(self, round: int) -> None:
+        """Count the round's devices, on disk before the result is made."""
+        devices, self._this_round = self._this_round, []
+        if not devices:
+            return
+        if self._secret:
+            if self._releases is not None:
+                self._releases.append(Release(self.released + 1, round, tuple(devices)))
+            self.released += 1
+        np.add.at(self.heard, devices, 1)
 
     def spent(self) -> dict[str, float | None]:
         """The worst device's epsilon so far, None where there is no bound."""
         return {"epsilon": self.epsilon(), "delta": self.section.delta}
 
     def epsilon(self) -> float | None:
-        """Epsilon of the device that was heard most often."""
-        rounds, noise = int(self.heard.max()), self.section.noise_multiplier
-        if rounds == 0:
+        """Epsilon of the device that counts in the most results."""
+        results, noise = int(self.heard.max()), self.section.noise_multiplier
+        if results == 0:
             return 0.0
         return (
-            None if noise == 0 else gaussian_epsilon(math.sqrt(rounds) / noise, self.section.delta)
+            None if noise == 0 else gaussian_epsilon(math.sqrt(results) / noise, self.section.delta)
         )
+
+
+def _moved(last: Vector, change: NDArray[np.float64]) -> Vector:
+    """`last` plus a change, rounded so that no parameter moves further than the change says.
+
+    Rounding to the nearest float32 could lengthen the change beyond the norm, most of all where
+    parameters are large and the norm is small.
+    """
+    moved = (last + change).astype(np.float32)
+    too_far = np.abs(moved.astype(np.float64) - last) > np.abs(change)
+    moved[too_far] = np.nextafter(moved[too_far], last[too_far])
+    return moved
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

@@ -140,7 +140,7 @@ class Simulation:
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
         devices = {f"device/{k}": v for k, v in self.engine.device_states().items()}
-        state = {"heard": self.privacy.heard.tolist()} if self.privacy else {}
+        state = self.privacy.state() if self.privacy else {}
         return Checkpoint(self.round, {"global": self.global_model, **devices}, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -148,7 +148,7 @@ class Simulation:
         tensors = dict(checkpoint.tensors)
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
         if self.privacy is not None:
-            self.privacy.heard[:] = checkpoint.state["heard"]
+            self.privacy.restore(checkpoint.state)
         self.engine.restore_device_states(
             {key.removeprefix("device/"): value for key, value in tensors.items()}
         )
@@ -205,6 +205,8 @@ class Simulation:
         refused: list[int] = []
         work = images = 0
         samples: list[int] = []
+        if self.privacy is not None:
+            self.privacy.begin()
         for k, (outcome, task) in enumerate(zip(self._outcomes(number, tasks), tasks, strict=True)):
             if experiment.radio.gains == "measured" and isinstance(outcome, Update):
                 outcome = self._measured(outcome, signals[k], gains, messages_decoded, k)
@@ -212,6 +214,9 @@ class Simulation:
                 log.warning(
                     "round %d: nothing from device %d: %s", number, task.device, outcome.reason
                 )
+                if self.privacy is not None:
+                    counted = self._counted(signals[k], messages_decoded[k])
+                    self.privacy.add(average, None, (), task.device, counted)
                 continue
             there.append(k)
             losses.add(outcome.losses.tolist())
@@ -219,10 +224,11 @@ class Simulation:
             images += int(outcome.images_seen.max())
             samples.append(outcome.samples)
             delivered = signals[k].segments_decoded(messages_decoded[k])
-            if not delivered:
+            counted = self._counted(signals[k], messages_decoded[k])
+            if not counted:
                 continue
             try:
-                self._merge(average, outcome, delivered)
+                self._merge(average, outcome, delivered, counted)
             except RefusedUpdateError as error:
                 log.warning(
                     "round %d: update of device %d refused: it %s", number, task.device, error
@@ -276,9 +282,25 @@ class Simulation:
         """What the method has these devices do."""
         return [Task(device, self.method.trains(device)) for device in devices]
 
-    def _merge(self, average: SegmentAverage, update: Update, delivered: Sequence[int]) -> None:
+    def _counted(self, sent: Signal, messages_decoded: int) -> tuple[int, ...]:
+        """The segments in whose average a device counts: those that arrive.
+
+        In private that must not depend on what a device does. Its own measurement is such a thing,
+        so all that it was asked to send is counted then.
+        """
+        if self.privacy is not None and self.experiment.radio.gains == "measured":
+            return sent.segments_decoded(len(sent.messages))
+        return sent.segments_decoded(messages_decoded)
+
+    def _merge(
+        self,
+        average: SegmentAverage,
+        update: Update,
+        delivered: Sequence[int],
+        counted: Sequence[int],
+    ) -> None:
         if self.privacy is not None:
-            self.privacy.add(average, update.parameters, delivered, update.device)
+            self.privacy.add(average, update.parameters, delivered, update.device, counted)
             return
         weighted = self.experiment.federation.average == "samples"
         average.add(update.parameters, delivered, float(update.samples) if weighted else 1.0)
@@ -407,6 +429,8 @@ def run(
 ) -> list[Line]:
     """Run a simulation to its end, in a folder (going on where it stopped) or in memory only."""
     if folder is None:
+        if simulation.privacy is not None:
+            simulation.privacy.start(simulation.experiment.data, None)
         return _rounds(simulation, [], None, Callbacks(callbacks))
     handler = logging.FileHandler(folder.path / "run.log", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -419,6 +443,8 @@ def run(
                 simulation.restore(checkpoint)
             else:
                 own.check_start(folder.provenance(), simulation.own_objects())
+            if simulation.privacy is not None:
+                simulation.privacy.start(simulation.experiment.data, folder.path)
             lines = writer.keep_until(simulation.round)
             if simulation.experiment.data.partition != "own":  # then only the devices know
                 counts = simulation.partition.class_counts(

@@ -7,15 +7,18 @@ and the numbers are the same.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from slimfl import config
 from slimfl.config import Experiment
+from slimfl.engines.local_ray import LocalRay
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import Callback, Line
 from slimfl.grids.job import Job, complete
@@ -33,27 +36,41 @@ _POLL_S = 0.5
 def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
     """Finish all jobs on a cluster: `ray` starts one here, `ray://host:port` joins another."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise RequestError(
-            "Ray is not installed; `pip install slimfl[ray]`, or take --on local"
-        ) from None
+    if importlib.util.find_spec("ray") is None:
+        raise RequestError("Ray is not installed; `pip install slimfl[ray]`, or take --on local")
+    if any(job.experiment.engine == "flower" for job in jobs):
+        raise RequestError("the flower engine starts a Ray of its own; take --on local with it")
+    with _started() if address == "ray" else _joined(address) as ray:
+        _run(ray, jobs, progress)
+
+
+@contextmanager
+def _started() -> Iterator[Any]:
+    """A cluster of this process alone."""
+    with LocalRay() as local:
+        import ray  # it reads the environment that was just prepared
+
+        try:
+            ray.init(**local.init_args)
+            local.check()
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _joined(address: str) -> Iterator[Any]:
+    """A cluster that is there already; who may reach it is up to those who started it."""
+    import ray
 
     try:
-        ray.init(
-            # left to itself, Ray joins whatever cluster was last started on this machine
-            address="local" if address == "ray" else address,
-            include_dashboard=None if address != "ray" else False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise RequestError(
             f"there is no Ray cluster at {address} ({error}); start one, or take --on local"
         ) from None
     try:
-        _run(ray, jobs, progress)
+        yield ray
     finally:
         ray.shutdown()
 

@@ -11,35 +11,31 @@ import concurrent.futures.thread  # noqa: F401  (its hook has to be registered b
 import logging
 import os
 import queue
-import shutil
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 from slimfl.engines.flower.engine import Connection
 from slimfl.engines.flower.roster import AssignedRoster
+from slimfl.engines.local_ray import LocalRay
 from slimfl.errors import RunError
 from slimfl.naming import trusted
 
-#: Ray needs so long on a slow machine, and to end.
+#: Ray start-up and shutdown timeouts.
 START_S, END_S = 180.0, 60.0
 
 
 class SimulatedFederation:
-    """A running simulation with so many devices on so many cores."""
+    """A running simulation of a number of devices on a number of cores."""
 
     def __init__(self, devices: int, cores: int) -> None:
         self.size = devices, cores
         self.trusted = trusted()  # its processes inherited that, and get to know nothing new
         self._grid: queue.Queue[Any] = queue.Queue()
         self._end = threading.Event()
-        # the path of a socket must be short, which the user's folder for such things may not be
-        short = "/tmp" if Path("/tmp").is_dir() else None
-        self._folder = tempfile.mkdtemp(prefix="slimfl-ray-", dir=short)
+        self._ray = LocalRay()
         # Flower leaves files in the user's home otherwise
-        self._flower_home = os.environ.setdefault("FLWR_HOME", f"{self._folder}/flwr")
+        self._flower_home = os.environ.setdefault("FLWR_HOME", f"{self._ray.folder}/flwr")
         self._thread = threading.Thread(target=self._run, name="slimfl-flower", daemon=True)
         self._thread.start()
         try:
@@ -70,6 +66,11 @@ class SimulatedFederation:
 
             @server_app.main()
             def main(grid: Grid, context: Context) -> None:
+                try:
+                    self._ray.check()
+                except RunError as error:
+                    self._grid.put(error)
+                    return
                 self._grid.put(grid)
                 self._end.wait()
 
@@ -78,14 +79,7 @@ class SimulatedFederation:
                 client_app=simulated_app,
                 num_supernodes=devices,
                 backend_config={
-                    "init_args": {
-                        "address": "local",  # else Ray joins a cluster that runs or ran here
-                        "num_cpus": cores,
-                        "log_to_driver": False,
-                        "logging_level": logging.ERROR,
-                        "include_dashboard": False,
-                        "_temp_dir": self._folder,
-                    },
+                    "init_args": {**self._ray.init_args, "num_cpus": cores},
                     "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
                 },
             )
@@ -96,9 +90,9 @@ class SimulatedFederation:
         """End the simulation and its processes."""
         self._end.set()
         self._thread.join(END_S)
-        if self._flower_home.startswith(self._folder):
+        if self._flower_home.startswith(str(self._ray.folder)):
             os.environ.pop("FLWR_HOME", None)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._ray.close()
 
 
 _running: SimulatedFederation | None = None
