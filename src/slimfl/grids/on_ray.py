@@ -18,6 +18,7 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import Callback, Line
+from slimfl.files import write_atomically
 from slimfl.grids.job import Job, complete
 from slimfl.grids.watching import Progress
 
@@ -137,6 +138,4 @@ def _write(folder: Path, files: Files) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.tmp")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        write_atomically(path, content)
