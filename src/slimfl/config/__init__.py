@@ -4,6 +4,7 @@ An experiment is one method under one seed. Every room reads the section that ca
 Unknown keys are errors that suggest the nearest known key.
 """
 
+from slimfl.config.identity import round_dependencies, round_identity
 from slimfl.config.loading import build, dump, load, read_toml
 from slimfl.config.mistakes import known_keys
 from slimfl.config.sections import (
@@ -35,4 +36,6 @@ __all__ = [
     "known_keys",
     "load",
     "read_toml",
+    "round_dependencies",
+    "round_identity",
 ]
