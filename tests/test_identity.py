@@ -103,6 +103,12 @@ def test_a_setting_counts_and_is_named(key, value):
     assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
 
 
+@pytest.mark.parametrize("key", ["training.learning_rate", "radio.power_dbm", "data.alpha"])
+def test_nothing_else_counts_with_it(key):
+    """Values that are settled from others, such as the noise of a channel, are not choices."""
+    assert round_dependencies(experiment(**{key: COUNTS[key]})) == {key: COUNTS[key]}
+
+
 def test_the_number_of_rounds_counts_where_the_learning_rate_follows_it():
     def same(schedule):
         a, b = (experiment(rounds=n, **{"training.schedule": schedule}) for n in (10, 20))

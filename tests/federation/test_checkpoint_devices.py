@@ -1,6 +1,8 @@
 """The states of many devices are written once each, and a kill at any moment loses nothing."""
 
 import builtins
+import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -162,26 +164,24 @@ def kill_at(monkeypatch, count):
 def test_a_kill_between_any_two_steps_loses_nothing(
     on_disk, in_memory, tmp_path, monkeypatch, every
 ):
-    settings = SETTINGS | {"federation__checkpoint_every": every}
-    kills, count = 0, 0
-    while True:
-        path = tmp_path / f"run-{count}"
-        slimfl.run(out=path, **settings | {"rounds": 1})
-        toml = path / "experiment.toml"
-        toml.write_text(toml.read_text().replace("rounds = 1", "rounds = 8"))
+    begun = tmp_path / "begun"
+    slimfl.run(out=begun, **SETTINGS | {"rounds": 1, "federation__checkpoint_every": every})
+    kills = 0
+    for count in itertools.count(0, int(os.environ.get("SLIMFL_KILL_STEP", "7"))):
+        path = shutil.copytree(begun, tmp_path / f"run-{count}")
+        edit_rounds(path, 1, 7)
         with monkeypatch.context() as patch:
             state = kill_at(patch, count)
-            try:
+            with contextlib.suppress(Killed):
                 slimfl.resume(path)
-            except Killed:
-                kills += 1
         if not state["dead"]:
             break
+        kills += 1
+        edit_rounds(path, 7, 8)
         assert_same(slimfl.resume(path), in_memory)
         assert not list(path.rglob("*.tmp"))
         shutil.rmtree(path)
-        count += 7  # every step is too many for a test that runs often
-    assert kills > 10
+    assert kills > 5
 
 
 def damage(path):
@@ -192,9 +192,15 @@ def damage(path):
 
 def stopped_after(path, rounds):
     slimfl.run(out=path, **SETTINGS | {"rounds": rounds})
-    toml = path / "experiment.toml"
-    toml.write_text(toml.read_text().replace(f"rounds = {rounds}", "rounds = 8"))
+    edit_rounds(path, rounds, 8)
     return path
+
+
+def edit_rounds(path, old, new):
+    toml = path / "experiment.toml"
+    text = toml.read_text()
+    assert f"rounds = {old}\n" in text
+    toml.write_text(text.replace(f"rounds = {old}\n", f"rounds = {new}\n"))
 
 
 def files_of(path):

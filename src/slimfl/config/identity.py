@@ -36,12 +36,18 @@ def round_dependencies(experiment: Experiment) -> dict[str, Any]:
     A key with its default value is left out, so that a key which does not exist yet changes
     nothing for the runs made before it.
     """
-    tree = experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True)
+    values, defaults = _values(experiment), _values(Experiment())
+    chosen = {key: value for key, value in values.items() if value != defaults[key]}
     if experiment.training.schedule == "cosine":
         # the one schedule whose rate depends on how many rounds there will be
-        tree["rounds"] = experiment.rounds
+        chosen["rounds"] = experiment.rounds
     if experiment.engine != "flower":
-        tree.pop("flower", None)
+        chosen.pop("flower.device_engine", None)
+    return chosen
+
+
+def _values(experiment: Experiment) -> dict[str, Any]:
+    tree = experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES)
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, dict):
