@@ -14,7 +14,7 @@ import slimfl
 from slimfl.engines import device_states
 from slimfl.federation import RunFolder
 from slimfl.federation import checkpoint as checkpoints
-from slimfl.federation.state_space import space_warning, states_bytes
+from slimfl.federation.state_space import disk_bytes, space_warning, states_bytes
 
 SETTINGS = {
     "rounds": 8,
@@ -93,20 +93,27 @@ def test_a_checkpoint_writes_the_devices_that_trained(on_disk, tmp_path, monkeyp
     assert written == [line["devices"] for line in run.lines]
 
 
-def test_what_is_out_of_date_does_not_pile_up_on_the_disk(on_disk, tmp_path):
-    """Three participants in each of 30 rounds would be 90 rows without tidying up."""
-    row = 4 * (2 * 4586 + 1)
-
+@pytest.mark.parametrize("participation", [0.25, 1.0])
+def test_what_is_out_of_date_does_not_pile_up_on_the_disk(
+    on_disk, tmp_path, monkeypatch, participation
+):
+    """Measured when most is there: a checkpoint is written, and the old ones still are."""
     sizes = []
+    tidy = checkpoints._tidy
 
-    class Watch(slimfl.Callback):
-        def on_round(self, line):
-            files = (tmp_path / "run" / "checkpoints").glob("devices-*")
-            sizes.append(sum(file.stat().st_size for file in files))
+    def measured(folder):
+        sizes.append(sum(file.stat().st_size for file in folder.glob("devices-*")))
+        tidy(folder)
 
-    slimfl.run(out=tmp_path / "run", callbacks=[Watch()], **SETTINGS | {"rounds": 30})
-    # the checkpoint before the newest may name files that were written anew since
-    assert 12 * row <= max(sizes) <= 2 * (2 * 12 * row)
+    monkeypatch.setattr(checkpoints, "_tidy", measured)
+    run = slimfl.run(
+        out=tmp_path / "run",
+        **SETTINGS | {"rounds": 20, "federation__participation": participation},
+    )
+    everything = states_bytes(run.experiment, len(run.parameters))
+    assert everything == 12 * 4 * (2 * 4586 + 1)
+    headers = 40 * 400
+    assert everything < max(sizes) <= disk_bytes(run.experiment, len(run.parameters)) + headers
 
 
 class Killed(BaseException):
@@ -292,7 +299,7 @@ def test_the_space_is_said_before_the_run(tmp_path, caplog):
     assert states_bytes(long, 4586) == 100_000 * 4 * (2 * 4586 + 1)
     words = space_warning(long, 4586, tmp_path / "checkpoints")
     assert "3.7 GB" in words
-    assert "7.3 GB" in words
+    assert "7.3 GB" in words, "half of it out of date"
     assert str(tmp_path) in words
     assert 'optimiser_state = "fresh"' in words
     fresh = long.training.model_copy(update={"optimiser_state": "fresh"})

@@ -12,9 +12,6 @@ from slimfl.training import state_shapes
 #: Less than this is not worth a word.
 WARN_BYTES = 10**9
 
-#: Files of states may be out of date up to this share before they are written anew.
-_OUT_OF_DATE = 0.5
-
 
 def states_bytes(experiment: Experiment, parameters: int) -> int:
     """What all devices that a run can ask keep between rounds."""
@@ -26,6 +23,17 @@ def states_bytes(experiment: Experiment, parameters: int) -> int:
     )
 
 
+def disk_bytes(experiment: Experiment, parameters: int) -> int:
+    """What the files of these states take at most.
+
+    Up to half of what is in them is out of date, and what the devices of one checkpoint replace
+    stays for the two before it.
+    """
+    section = experiment.federation
+    replaced = min(1.0, section.participation * section.checkpoint_every)
+    return int((2 + 2 * replaced) * states_bytes(experiment, parameters))
+
+
 def space_warning(experiment: Experiment, parameters: int, folder: Path | None) -> str | None:
     """A sentence where the states take much disk; None otherwise."""
     held = states_bytes(experiment, parameters)
@@ -35,6 +43,7 @@ def space_warning(experiment: Experiment, parameters: int, folder: Path | None) 
     free = shutil.disk_usage(place).free
     return (
         f"the devices keep {held / 1e9:.1f} GB of optimiser states, which takes up to "
-        f"{held / (1 - _OUT_OF_DATE) / 1e9:.1f} GB in {place} ({free / 1e9:.1f} GB are free); "
+        f"{disk_bytes(experiment, parameters) / 1e9:.1f} GB in {place} ({free / 1e9:.1f} GB are "
+        "free); "
         'training.optimiser_state = "fresh" keeps none'
     )
