@@ -101,9 +101,9 @@ def test_what_is_out_of_date_does_not_pile_up_on_the_disk(
     sizes = []
     tidy = checkpoints._tidy
 
-    def measured(folder):
+    def measured(folder, written):
         sizes.append(sum(file.stat().st_size for file in folder.glob("devices-*")))
-        tidy(folder)
+        tidy(folder, written)
 
     monkeypatch.setattr(checkpoints, "_tidy", measured)
     run = slimfl.run(
@@ -257,6 +257,25 @@ def test_a_file_that_every_checkpoint_needs_is_damaged_and_the_run_starts_over(
     path = stopped_after(tmp_path / "run", 3)
     for name in set.intersection(*files_of(path)):
         damage(path / "checkpoints" / name)
+    assert_same(slimfl.resume(path), in_memory)
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_checkpoints_that_were_passed_over_do_not_push_out_new_ones(
+    in_memory, tmp_path, monkeypatch, files
+):
+    """A run that starts over is killed again: it goes on from the rounds it did the second time."""
+    if files:
+        monkeypatch.setattr(device_states, "INLINE_BYTES", 0)
+    path = stopped_after(tmp_path / "run", 7)
+    for file in (path / "checkpoints").glob("round-*"):
+        damage(file)
+    edit_rounds(path, 8, 3)
+    (path / "metrics.jsonl").write_bytes(b"")
+    slimfl.resume(path)
+    assert RunFolder.open(path).checkpoint().round == 3
+    assert len(list((path / "checkpoints").glob("round-*"))) == 2
+    edit_rounds(path, 3, 8)
     assert_same(slimfl.resume(path), in_memory)
 
 

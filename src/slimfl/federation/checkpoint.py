@@ -57,8 +57,9 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
     contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
-    write_atomically(folder / f"round-{checkpoint.round:08d}.safetensors", contents)
-    _tidy(folder)
+    path = folder / f"round-{checkpoint.round:08d}.safetensors"
+    write_atomically(path, contents)
+    _tidy(folder, path.name)
 
 
 def newest(folder: Path) -> Checkpoint | None:
@@ -78,11 +79,16 @@ def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("round-*.safetensors"), reverse=True)
 
 
-def _tidy(folder: Path) -> None:
-    """Remove old checkpoints, then the files that none of the others names, then leftovers."""
-    checkpoints = _newest_first(folder)
-    for old in checkpoints[KEPT:]:
-        old.unlink(missing_ok=True)
+def _tidy(folder: Path, written: str) -> None:
+    """Remove old checkpoints, then the files that none of the others names, then leftovers.
+
+    Those of later rounds than the one just written were passed over, and their rounds are run
+    again: they must not count as the newest.
+    """
+    found = _newest_first(folder)
+    checkpoints = [path for path in found if path.name <= written]
+    for path in (*(path for path in found if path.name > written), *checkpoints[KEPT:]):
+        path.unlink(missing_ok=True)
     files = list(folder.glob("devices-*.safetensors"))
     if files:
         needed = {name for path in checkpoints[:KEPT] for name in _named_files(path)}
