@@ -188,7 +188,7 @@ def test_a_kill_between_any_two_steps_loses_nothing(
         assert_same(slimfl.resume(path), in_memory)
         assert not list(path.rglob("*.tmp"))
         shutil.rmtree(path)
-    assert kills > 5
+    assert kills >= 3
 
 
 def damage(path):
