@@ -4,6 +4,7 @@ An experiment is one method under one seed. Every room reads the section that ca
 Unknown keys are errors that suggest the nearest known key.
 """
 
+from slimfl.config.identity import round_dependencies, round_identity
 from slimfl.config.loading import build, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
 from slimfl.config.sections import (
@@ -37,5 +38,7 @@ __all__ = [
     "known_keys",
     "load",
     "read_toml",
+    "round_dependencies",
+    "round_identity",
     "typed_names",
 ]

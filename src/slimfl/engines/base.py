@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slimfl.config import Experiment
 from slimfl.data import Dataset, Partition
+from slimfl.engines.device_states import DeviceStates
 from slimfl.nn import Vector
 from slimfl.rng import generators
 from slimfl.training import Curriculum, Lesson, lesson
@@ -67,6 +68,8 @@ class Engine(Protocol):
 
     name: str
     threads: int
+    states: DeviceStates
+    """What devices keep between rounds."""
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Train the devices from `start`; outcomes come in the order of the tasks.
@@ -79,7 +82,7 @@ class Engine(Protocol):
         """Score the given widths on the test set."""
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """What devices keep between rounds, for a checkpoint."""
+        """All that devices keep between rounds, as arrays."""
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
         """Take back what `device_states` gave."""

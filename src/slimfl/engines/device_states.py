@@ -1,38 +1,215 @@
-"""The optimiser states that devices keep between rounds, as plain arrays."""
+"""The optimiser states that devices keep between rounds, in a bounded part of the memory.
+
+What was put last is in memory. Once that is more than `MEMORY_BYTES`, it becomes a file, and states
+are read from the files when their devices train again. Files are never changed, so a checkpoint
+need only name them: what it writes is what changed since the one before it. A file most of whose
+rows are out of date is written anew without them.
+"""
+
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.engines.state_file import Contents, read_states, write_states
+from slimfl.errors import RunError
+from slimfl.files import own_folder
 from slimfl.training import OptimiserState
+
+#: States in memory become a file beyond this; writing one takes three times as much for a moment.
+MEMORY_BYTES = 64 * 2**20
+
+#: Up to this size a checkpoint holds all states itself: one file is simpler than several.
+INLINE_BYTES = 16 * 2**20
+
+#: With more small files than this, half of them are joined.
+SMALL_FILES = 1000
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A file of states, and how to know that it is intact."""
+
+    path: Path
+    sha256: str
+    rows: int
 
 
 class DeviceStates:
-    """The states of the devices that have trained; keeps nothing when `keep` is false."""
+    """The states of the devices that have trained; keeps nothing when `keep` is false.
+
+    Files go to `folder`; without one, to a temporary folder that goes with the process.
+    """
 
     def __init__(self, keep: bool) -> None:
         self.keep = keep
-        self._states: dict[int, OptimiserState] = {}
+        self.folder: Path | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.RLock()  # the torch engine trains devices side by side
+        self._clear()
+
+    def _clear(self) -> None:
+        self._fresh: dict[int, OptimiserState] = {}
+        self._fresh_bytes = 0
+        self._files: dict[int, StateFile] = {}  # by number; a higher one was written later
+        self._places: dict[int, tuple[int, int]] = {}  # of a device: number of the file, row
+        self._current: Counter[int] = Counter()  # rows in use, by number of the file
+        self._saved: set[int] = set()  # files that a checkpoint may know
+        self._next = 0
 
     def get(self, device: int) -> OptimiserState | None:
         """A device's state, None before it first trained."""
-        return self._states.get(device)
+        with self._lock:
+            if device in self._fresh or device not in self._places:
+                return self._fresh.get(device)
+            number, row = self._places[device]
+            (state,) = read_states(self._files[number].path, [row])
+            return state
 
     def put(self, device: int, state: OptimiserState) -> None:
         """Keep a device's state for its next round."""
-        if self.keep:
-            self._states[device] = state
+        if not self.keep:
+            return
+        with self._lock:
+            self._put(device, state)
+            if self._fresh_bytes > MEMORY_BYTES:
+                self._to_disk()
+
+    def _put(self, device: int, state: OptimiserState) -> None:
+        self._fresh_bytes += _size(state) - _size(self._fresh.get(device, {}))
+        self._fresh[device] = state
+        if device in self._places:
+            number, _ = self._places.pop(device)
+            self._current[number] -= 1
 
     def export(self) -> dict[str, NDArray[np.float32]]:
         """All states under names such as `17/exp_avg`."""
         return {
             f"{device}/{name}": value
-            for device, state in sorted(self._states.items())
-            for name, value in state.items()
+            for device in sorted({*self._fresh, *self._places})
+            for name, value in (self.get(device) or {}).items()
         }
 
     def restore(self, arrays: dict[str, NDArray[np.float32]]) -> None:
         """Take back what `export` gave."""
-        self._states.clear()
+        states: dict[int, OptimiserState] = {}
         for key, value in arrays.items():
             device, _, name = key.partition("/")
-            self._states.setdefault(int(device), {})[name] = value
+            states.setdefault(int(device), {})[name] = value
+        with self._lock:
+            self._clear()
+            for number, state in states.items():
+                self._put(number, state)
+                if self._fresh_bytes > MEMORY_BYTES:
+                    self._to_disk()
+
+    @property
+    def small(self) -> bool:
+        """Whether the states are few enough to be written with every checkpoint."""
+        return not self._files and self._fresh_bytes <= INLINE_BYTES
+
+    def save(self) -> list[StateFile]:
+        """Write what changed since the last call; returns the files that hold all states.
+
+        The files that it returned last stay as they are, for the checkpoint that names them.
+        """
+        with self._lock:
+            if self._fresh:
+                self._to_disk()
+            self._saved = set(self._files)
+            return list(self._files.values())
+
+    def reopen(self, files: Sequence[tuple[StateFile, Contents]]) -> None:
+        """Take back what `save` returned, in that order, with what the files hold."""
+        with self._lock:
+            self._clear()
+            for file, (devices, _) in files:
+                number = file_number(file.path.name)
+                self._files[number] = file
+                self._place(number, devices.tolist())
+                self._next = number + 1
+            self._saved = set(self._files)
+
+    def _place(self, number: int, devices: list[int]) -> None:
+        for row, device in enumerate(devices):
+            if device in self._places:
+                self._current[self._places[device][0]] -= 1
+            self._places[device] = number, row
+        self._current[number] = len(devices)
+
+    def _to_disk(self) -> None:
+        """Make a file of what is in memory, and keep the files few and mostly up to date."""
+        self._write_fresh()
+        while sum(one.rows for one in self._files.values()) > 2 * len(self._places):
+            self._rewrite([min(self._files, key=lambda n: self._current[n] / self._files[n].rows)])
+        small = [n for n, one in self._files.items() if one.path.stat().st_size < MEMORY_BYTES // 2]
+        if len(small) > SMALL_FILES:
+            self._rewrite(sorted(small, key=lambda n: self._current[n])[: SMALL_FILES // 2])
+
+    def _rewrite(self, numbers: list[int]) -> None:
+        """Move the rows in use of these files to new ones."""
+        of_file: dict[int, list[tuple[int, int]]] = {number: [] for number in numbers}
+        for device, (number, row) in self._places.items():
+            if number in of_file:
+                of_file[number].append((device, row))
+        for number, held in of_file.items():
+            file = self._files[number]
+            for (device, _), state in zip(
+                held, read_states(file.path, [row for _, row in held]), strict=True
+            ):
+                self._put(device, state)
+            if self._fresh_bytes > MEMORY_BYTES // 2:
+                self._write_fresh()
+        self._write_fresh()
+        for number in numbers:
+            file = self._files.pop(number)
+            del self._current[number]
+            if number not in self._saved:
+                file.path.unlink(missing_ok=True)
+
+    def _write_fresh(self) -> None:
+        states = {device: state for device, state in self._fresh.items() if state}
+        if states:
+            path = self._place_for_files() / file_name(self._next)
+            try:
+                own_folder(path.parent)
+                digest = write_states(path, states)
+            except OSError as error:
+                raise RunError(
+                    f"the optimiser states of devices cannot be written to {path.parent} "
+                    f"({error.strerror}): make room, then `slimfl resume` goes on from the last "
+                    "complete round"
+                ) from error
+            self._files[self._next] = StateFile(path, digest, len(states))
+            self._place(self._next, list(states))
+            self._next += 1
+        self._fresh, self._fresh_bytes = {}, 0
+
+    def _place_for_files(self) -> Path:
+        if self.folder is not None:
+            return self.folder
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="slimfl-states-")
+        return Path(self._temporary.name)
+
+
+def file_name(number: int) -> str:
+    """The name of the file with that number."""
+    return f"devices-{number:08d}.safetensors"
+
+
+def file_number(name: str) -> int:
+    """The number in a file's name; ValueError where it is no such name."""
+    number = int(name.removeprefix("devices-").removesuffix(".safetensors"))
+    if file_name(number) != name:
+        raise ValueError(f"{name} is not the name of a file of states")
+    return number
+
+
+def _size(state: OptimiserState) -> int:
+    return sum(value.nbytes for value in state.values())

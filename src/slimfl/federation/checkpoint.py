@@ -1,9 +1,15 @@
-"""Checkpoints: safetensors with the state as JSON, replaced in one step, proved by a checksum."""
+"""Checkpoints: safetensors with the state as JSON, replaced in one step, proved by a checksum.
+
+What many devices keep is too much to be written in every round. It is in files of its own beside
+the checkpoints, each written once; a checkpoint names the files that belong to it, with their
+checksums, and a file stays as long as one of the kept checkpoints names it.
+"""
 
 import hashlib
 import json
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
+from slimfl.engines.device_states import StateFile, file_number
+from slimfl.engines.state_file import Contents, UnreadableStatesError, read_contents
+from slimfl.files import open_plain, own_folder, remove_leftovers, sha256, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -28,33 +38,35 @@ class Checkpoint:
     round: int
     tensors: Tensors
     state: dict[str, Any]
+    device_files: Sequence[tuple[StateFile, Contents]] = ()
+    """Where the states of the devices are, if they are not among the tensors; read, not written."""
 
 
 class DamagedCheckpointError(Exception):
     """A checkpoint whose contents are not what was written."""
 
 
+def device_files_state(files: Sequence[StateFile]) -> dict[str, Any]:
+    """What a checkpoint's state says of the files that belong to it."""
+    return {"device_files": {file.path.name: file.sha256 for file in files}}
+
+
 def write(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write to a temporary name, rename, then remove what is older than the kept ones."""
-    folder.mkdir(exist_ok=True)
+    """Write a checkpoint, then remove what no kept one needs."""
+    own_folder(folder)
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
     contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
-    final = folder / f"round-{checkpoint.round:08d}.safetensors"
-    temporary = final.with_suffix(".tmp")
-    try:
-        write_durably(temporary, contents)
-        temporary.rename(final)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(folder)
-    for old in _newest_first(folder)[KEPT:]:
-        old.unlink(missing_ok=True)
+    path = folder / f"round-{checkpoint.round:08d}.safetensors"
+    write_atomically(path, contents)
+    _tidy(folder, path.name)
 
 
 def newest(folder: Path) -> Checkpoint | None:
     """The newest intact checkpoint; a damaged one is passed over with a warning."""
+    if not os.path.lexists(folder):
+        return None
+    own_folder(folder)
     for path in _newest_first(folder):
         try:
             return _read(path)
@@ -63,38 +75,79 @@ def newest(folder: Path) -> Checkpoint | None:
     return None
 
 
-def write_durably(path: Path, contents: bytes) -> None:
-    """Write a file and wait until it is on the disk."""
-    with path.open("wb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until a rename in the folder is on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("round-*.safetensors"), reverse=True)
 
 
+def _tidy(folder: Path, written: str) -> None:
+    """Remove old checkpoints, then the files that none of the others names, then leftovers.
+
+    Those of later rounds than the one just written were passed over, and their rounds are run
+    again: they must not count as the newest.
+    """
+    found = _newest_first(folder)
+    checkpoints = [path for path in found if path.name <= written]
+    for path in (*(path for path in found if path.name > written), *checkpoints[KEPT:]):
+        path.unlink(missing_ok=True)
+    files = list(folder.glob("devices-*.safetensors"))
+    if files:
+        needed = {name for path in checkpoints[:KEPT] for name in _named_files(path)}
+        for file in files:
+            if file.name not in needed:
+                file.unlink(missing_ok=True)
+    remove_leftovers(folder, r"(round|devices)-\d+\.safetensors")
+
+
+def _named_files(path: Path) -> list[str]:
+    """The files that a checkpoint names; a damaged one needs none."""
+    try:
+        return list(_state(path).get("device_files", {}))
+    except DamagedCheckpointError:
+        return []
+
+
 def _read(path: Path) -> Checkpoint:
+    state = _state(path)
     try:
         with safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
+            metadata = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        state = json.loads(metadata["state"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+    except (OSError, SafetensorError, TypeError) as error:
         raise DamagedCheckpointError(str(error)) from None
     if metadata.get("sha256") != _digest(metadata["state"], tensors):
         raise DamagedCheckpointError("its checksum differs")
-    return Checkpoint(state["round"], tensors, state)
+    if path.name != f"round-{state['round']:08d}.safetensors":
+        raise DamagedCheckpointError(f"it is the one of round {state['round']}")
+    files = [
+        _device_file(path.parent, name, digest)
+        for name, digest in sorted(state.get("device_files", {}).items())
+    ]
+    return Checkpoint(state["round"], tensors, state, files)
+
+
+def _state(path: Path) -> dict[str, Any]:
+    open_plain(path, "rb").close()
+    try:
+        with safe_open(path, "numpy") as file:
+            state: dict[str, Any] = json.loads((file.metadata() or {})["state"])
+        if type(state["round"]) is not int or state["round"] < 0:
+            raise ValueError("it names no round")
+        if not isinstance(state.get("device_files", {}), dict):
+            raise ValueError("it names no files of devices")
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedCheckpointError(str(error)) from None
+    return state
+
+
+def _device_file(folder: Path, name: str, digest: str) -> tuple[StateFile, Contents]:
+    try:
+        file_number(name)
+        if sha256(folder / name) != digest:
+            raise DamagedCheckpointError(f"the checksum of {name} differs")
+        contents = read_contents(folder / name)
+    except (OSError, ValueError, UnreadableStatesError) as error:
+        raise DamagedCheckpointError(f"{name}: {error}") from None
+    return StateFile(folder / name, digest, len(contents[0])), contents
 
 
 def _digest(state: str, tensors: Tensors) -> str:

@@ -24,9 +24,11 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import checkpoint as checkpoints
-from slimfl.federation.checkpoint import Checkpoint, sync_folder, write_durably
+from slimfl.federation.checkpoint import Checkpoint
+from slimfl.files import open_plain, plain_descriptor, read_plain, write_atomically
 
 EXPERIMENT, METRICS, PARTITION = "experiment.toml", "metrics.jsonl", "partition.json"
+CHECKPOINTS = "checkpoints"
 
 Line = dict[str, Any]
 
@@ -50,10 +52,7 @@ class RunFolder:
             )
         with _disk_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-            temporary = path / f"{EXPERIMENT}.tmp"
-            write_durably(temporary, config.dump(experiment, **provenance).encode())
-            temporary.rename(path / EXPERIMENT)
-            sync_folder(path)
+            write_atomically(path / EXPERIMENT, config.dump(experiment, **provenance).encode())
         return cls(path)
 
     @classmethod
@@ -83,7 +82,7 @@ class RunFolder:
     def metrics(self) -> list[Line]:
         """The lines of all complete rounds; a torn last line is left out."""
         try:
-            text = (self.path / METRICS).read_bytes()
+            text = read_plain(self.path / METRICS)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -102,16 +101,13 @@ class RunFolder:
     def write_partition(self, class_counts: list[list[int]]) -> None:
         """Record how many samples of each class every device holds."""
         with _disk_errors(self.path):
-            temporary = self.path / f"{PARTITION}.tmp"
-            write_durably(temporary, json.dumps({"class_counts": class_counts}).encode())
-            temporary.rename(self.path / PARTITION)
+            contents = json.dumps({"class_counts": class_counts}).encode()
+            write_atomically(self.path / PARTITION, contents)
 
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""
         try:
-            counts: list[list[int]] = json.loads((self.path / PARTITION).read_text())[
-                "class_counts"
-            ]
+            counts: list[list[int]] = json.loads(read_plain(self.path / PARTITION))["class_counts"]
         except (OSError, ValueError, KeyError):
             return []
         return counts
@@ -119,7 +115,7 @@ class RunFolder:
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
         """Hold the folder for writing; a second writer is refused."""
-        with _disk_errors(self.path), (self.path / ".lock").open("w") as lock:
+        with _disk_errors(self.path), open_plain(self.path / ".lock", "a") as lock:
             deadline = time.monotonic() + LOOK_S
             while not _locked(lock, fcntl.LOCK_EX):
                 # somebody may just be looking whether the folder is in use
@@ -133,14 +129,14 @@ class RunFolder:
     def in_use(self) -> bool:
         """Whether somebody is writing to it."""
         try:
-            with (self.path / ".lock").open() as lock:
+            with open_plain(self.path / ".lock", "r") as lock:
                 return not _locked(lock, fcntl.LOCK_SH)
         except FileNotFoundError:
             return False
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest intact checkpoint."""
-        return checkpoints.newest(self.path / "checkpoints")
+        return checkpoints.newest(self.path / CHECKPOINTS)
 
 
 def _locked(file: IO[str], kind: int) -> bool:
@@ -164,7 +160,7 @@ class RunWriter:
             return []
         kept: list[Line] = []
         size = 0
-        with path.open("rb+") as file:
+        with open_plain(path, "rb+") as file:
             for raw in file:
                 try:
                     line = json.loads(raw) if raw.endswith(b"\n") else None
@@ -181,7 +177,7 @@ class RunWriter:
     def append(self, line: Line) -> None:
         """Add a round's line, whole or not at all."""
         raw = json.dumps(line, allow_nan=False).encode() + b"\n"
-        descriptor = os.open(self.path / METRICS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = plain_descriptor(self.path / METRICS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             size = os.fstat(descriptor).st_size
             try:
@@ -196,7 +192,7 @@ class RunWriter:
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint and drop the oldest."""
-        checkpoints.write(self.path / "checkpoints", checkpoint)
+        checkpoints.write(self.path / CHECKPOINTS, checkpoint)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,18 @@ from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, cho
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
-from slimfl.federation.checkpoint import Checkpoint
+from slimfl.federation.checkpoint import Checkpoint, device_files_state
 from slimfl.federation.convergence import convergence
+from slimfl.federation.fitting import check_fits, made_with
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, method_names
 from slimfl.federation.methods import method as method_by_name
 from slimfl.federation.participation import cohort
 from slimfl.federation.privacy import Privacy
-from slimfl.federation.run_folder import Line, RunFolder, RunWriter
+from slimfl.federation.run_folder import CHECKPOINTS, Line, RunFolder, RunWriter
+from slimfl.federation.run_log import RunLog
+from slimfl.federation.state_space import space_warning
 from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
@@ -139,19 +143,40 @@ class Simulation:
 
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
-        devices = {f"device/{k}": v for k, v in self.engine.device_states().items()}
-        state = self.privacy.state() if self.privacy else {}
-        return Checkpoint(self.round, {"global": self.global_model, **devices}, state)
+        tensors, state = {"global": self.global_model}, made_with(*self._made_with)
+        if self.privacy is not None:
+            state |= self.privacy.state()
+        states = self.engine.states
+        if states.folder is None or states.small:
+            tensors |= {f"device/{k}": v for k, v in self.engine.device_states().items()}
+        else:
+            state |= device_files_state(states.save())
+        return Checkpoint(self.round, tensors, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint was written."""
+        """Go on where a checkpoint was written; one of another run is refused."""
+        check_fits(checkpoint, *self._made_with, len(self.global_model))
         tensors = dict(checkpoint.tensors)
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
         if self.privacy is not None:
             self.privacy.restore(checkpoint.state)
-        self.engine.restore_device_states(
-            {key.removeprefix("device/"): value for key, value in tensors.items()}
-        )
+        if checkpoint.device_files:
+            self.engine.states.reopen(checkpoint.device_files)
+        else:
+            self.engine.restore_device_states(
+                {key.removeprefix("device/"): value for key, value in tensors.items()}
+            )
+
+    @property
+    def _made_with(self) -> tuple[Experiment, str]:
+        return self.experiment, self.dataset.checksum
+
+    def keep_states_in(self, folder: Path | None) -> None:
+        """Where the states of many devices go; without a folder, where temporary files do."""
+        self.engine.states.folder = folder
+        warning = space_warning(self.experiment, len(self.global_model), folder)
+        if warning is not None:
+            log.warning("%s", warning)
 
     def trained_network(self) -> nn.Module:
         """The network with the global model in it."""
@@ -184,7 +209,7 @@ class Simulation:
         if checksum != self.dataset.checksum:
             raise RequestError(
                 f"this run was made with other {self.dataset.name} data (checksum "
-                f"{checksum[:12]}); give --data-dir the folder with the original files"
+                f"{str(checksum)[:12]}); give --data-dir the folder with the original files"
             )
         own.check(recorded, self.own_objects())
 
@@ -428,12 +453,12 @@ def run(
     callbacks: Sequence[Callback] = (),
 ) -> list[Line]:
     """Run a simulation to its end, in a folder (going on where it stopped) or in memory only."""
+    simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
     if folder is None:
         if simulation.privacy is not None:
             simulation.privacy.start(simulation.experiment.data, None)
         return _rounds(simulation, [], None, Callbacks(callbacks))
-    handler = logging.FileHandler(folder.path / "run.log", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler = RunLog(folder.path / "run.log")
     logger = logging.getLogger("slimfl")
     logger.addHandler(handler)
     try:

@@ -116,6 +116,7 @@ class _Replies:
     def __init__(self, engine: FlowerEngine) -> None:
         self.engine, self.threads = engine, engine.threads
         self.evaluate = engine.evaluate
+        self.states = engine.states
         self.device_states = engine.device_states
         self.restore_device_states = engine.restore_device_states
         self.received: list[Message] = []

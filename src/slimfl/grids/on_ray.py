@@ -21,6 +21,7 @@ from slimfl.config import Experiment
 from slimfl.engines.local_ray import LocalRay
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import Callback, Line
+from slimfl.files import write_atomically
 from slimfl.grids.job import Job, complete
 from slimfl.grids.watching import Progress
 from slimfl.naming import trusted, trusting
@@ -157,6 +158,4 @@ def _write(folder: Path, files: Files) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.tmp")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        write_atomically(path, content)

@@ -5,7 +5,7 @@ from slimfl.training.cohort import CohortTrainer, cohort_key
 from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson, local_steps
 from slimfl.training.local import Images, LocalTrainer, is_random
 from slimfl.training.losses import hard_loss, soft_loss
-from slimfl.training.optimiser import OptimiserState
+from slimfl.training.optimiser import OptimiserState, state_shapes
 
 __all__ = [
     "ALGORITHMS",
@@ -23,4 +23,5 @@ __all__ = [
     "lesson",
     "local_steps",
     "soft_loss",
+    "state_shapes",
 ]

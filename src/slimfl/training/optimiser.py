@@ -29,6 +29,15 @@ def optimiser(section: TrainingSection, values: nn.Parameter) -> torch.optim.Opt
     )
 
 
+def state_shapes(section: TrainingSection, parameters: int) -> dict[str, tuple[int, ...]]:
+    """The arrays of a device's state after its first step, for a model of that size."""
+    if section.optimiser_state == "fresh":
+        return {}
+    if section.optimiser == "adam":
+        return {"step": (), "exp_avg": (parameters,), "exp_avg_sq": (parameters,)}
+    return {"momentum_buffer": (parameters,)} if section.momentum else {}
+
+
 def export_state(optim: torch.optim.Optimizer, values: nn.Parameter) -> OptimiserState:
     """A copy of the optimiser's state; empty before the first step."""
     return {

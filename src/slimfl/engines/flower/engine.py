@@ -20,6 +20,7 @@ from slimfl.engines.flower.messages import Answer, BadAnswerError, Order, parame
 from slimfl.engines.flower.roster import Roster
 from slimfl.errors import RunError
 from slimfl.nn import Vector
+from slimfl.training import state_shapes
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class FlowerEngine:
         self, workload: Workload, local: Engine, connect: Callable[[], Connection]
     ) -> None:
         experiment = workload.experiment
-        self.section = experiment.flower
+        self.section, self.training = experiment.flower, experiment.training
         self.local, self.threads = local, local.threads
         self.width_count = len(experiment.model.widths)
         self.moments = workload.dataset.normalisation(experiment.data.normalise)
@@ -103,6 +104,9 @@ class FlowerEngine:
             answer = Answer.read(reply.content, order, self.width_count)
         except BadAnswerError as error:
             return Missing(device, str(error))
+        found = {name: value.shape for name, value in answer.state.items()}
+        if found not in ({}, state_shapes(self.training, len(order.start))):
+            return Missing(device, "its optimiser's state does not fit the model")
         self.states.put(device, answer.state)
         return answer.update
 

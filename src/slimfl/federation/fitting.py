@@ -1,0 +1,104 @@
+"""Whether a checkpoint belongs to a run: the same settings and data, and arrays that fit."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import Experiment, round_dependencies
+from slimfl.errors import RequestError
+from slimfl.federation.checkpoint import Checkpoint
+from slimfl.training import state_shapes
+
+#: What a checkpoint's state calls the values that its rounds depend on.
+MADE_WITH = "made_with"
+
+_WAY_OUT = (
+    "put back what belongs to this folder, start the changed experiment in a new one with "
+    "`slimfl run`, or delete the checkpoints to start over"
+)
+
+
+def made_with(experiment: Experiment, data_sha256: str) -> dict[str, Any]:
+    """What the rounds of a run depend on, for its checkpoints.
+
+    The data counts by its contents: the name of a dataset's folder may change.
+    """
+    values = round_dependencies(experiment)
+    values.pop("data.dataset", None)
+    return {MADE_WITH: {**values, "data.sha256": data_sha256}}
+
+
+def check_fits(
+    checkpoint: Checkpoint, experiment: Experiment, data_sha256: str, parameters: int
+) -> None:
+    """Refuse a checkpoint of another run; one of a version that did not say is judged by shape."""
+    here = made_with(experiment, data_sha256)[MADE_WITH]
+    there = checkpoint.state.get(MADE_WITH, here)
+    if not isinstance(there, dict):
+        raise _unfit(checkpoint, "it does not say what it was made with")
+    changes = [
+        f"{key} was {_value(there, key)} and is {_value(here, key)}"
+        for key in sorted({*here, *there})
+        if _value(there, key) != _value(here, key)
+    ]
+    if changes:
+        raise RequestError(
+            f"the checkpoint of round {checkpoint.round} was made with other settings than "
+            f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
+        )
+    _check_arrays(checkpoint, experiment, parameters)
+    heard = checkpoint.state.get("heard")
+    if experiment.privacy.clip_norm is not None and not _is_counts(
+        heard, experiment.federation.devices
+    ):
+        raise _unfit(checkpoint, "it does not say how often each device was heard")
+
+
+def _check_arrays(checkpoint: Checkpoint, experiment: Experiment, parameters: int) -> None:
+    tensors = dict(checkpoint.tensors)
+    model = tensors.pop("global", None)
+    if model is None or model.shape != (parameters,) or model.dtype != np.float32:
+        found = "none" if model is None else f"one of shape {model.shape} ({model.dtype})"
+        raise _unfit(checkpoint, f"the model has {parameters} parameters (float32); it has {found}")
+    shapes = state_shapes(experiment.training, parameters)
+    states: dict[str, dict[str, tuple[int, ...]]] = {}
+    for key, value in tensors.items():
+        device, _, name = key.removeprefix("device/").partition("/")
+        if not key.startswith("device/") or value.dtype != np.float32:
+            raise _unfit(checkpoint, f"it holds an array {key!r} ({value.dtype})")
+        states.setdefault(device, {})[name] = value.shape
+    for device, held in states.items():
+        if not re.fullmatch("[0-9]{1,9}", device) or int(device) >= experiment.federation.devices:
+            raise _unfit(checkpoint, f"there is no device {device!r}")
+        if held != shapes:
+            raise _unfit(checkpoint, f"device {device} holds {held}, and keeps {shapes}")
+    for file, (devices, held) in checkpoint.device_files:
+        if held != shapes:
+            raise _unfit(checkpoint, f"{file.path.name} holds {held}, and devices keep {shapes}")
+        if not _are_devices(devices, experiment.federation.devices):
+            raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
+
+
+def _are_devices(devices: NDArray[np.int64], count: int) -> bool:
+    return bool(((devices >= 0) & (devices < count)).all())
+
+
+def _is_counts(heard: Any, devices: int) -> bool:
+    return (
+        isinstance(heard, list)
+        and len(heard) == devices
+        and all(type(count) is int and 0 <= count < 2**63 for count in heard)
+    )
+
+
+def _value(values: dict[str, Any], key: str) -> str:
+    return json.dumps(values[key], sort_keys=True) if key in values else "the default"
+
+
+def _unfit(checkpoint: Checkpoint, why: str) -> RequestError:
+    return RequestError(
+        f"the checkpoint of round {checkpoint.round} does not fit this run: {why}; {_WAY_OUT}"
+    )

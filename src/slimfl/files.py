@@ -1,0 +1,155 @@
+"""Files that are replaced whole, and opened only where they are plain files.
+
+A run folder may come from a stranger. Nothing here follows a symbolic link at the last part of a
+path, waits for a pipe, or writes to a file that has a second name elsewhere. New files are created
+exclusively under names that cannot be guessed, flushed to the disk, then renamed: whoever reads the
+path sees the old file or the new one, also after a kill or a power cut.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from slimfl.errors import RequestError
+
+#: A temporary name starts with this much of the final name, which may be as long as names can be.
+_NAME_PART = 50
+
+#: What opening something that is not a plain file ends with.
+_NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)
+
+
+def write_atomically(path: Path, contents: bytes) -> None:
+    """Put a file in the place of `path`, whole or not at all, and wait until it is on the disk."""
+    with replacing(path) as file:
+        file.write(contents)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path`, durably, when the block ends well."""
+    remove_leftovers(path.parent, re.escape(path.name[:_NAME_PART]))
+    file = _new_file(path)
+    temporary = Path(file.name)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_leftovers(folder: Path, name: str) -> None:
+    """Remove the temporary files of processes that were killed; `name` is a regular expression."""
+    pattern = re.compile(rf"\.{name}\.[0-9a-f]+\.tmp")
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                _remove_unless_in_use(Path(entry.path))
+
+
+def open_plain(path: Path, mode: str) -> IO[Any]:
+    """Open a plain file ("rb", "rb+", "a"); anything else is refused with a sentence."""
+    return open(path, mode, opener=plain_descriptor)
+
+
+def read_plain(path: Path) -> bytes:
+    """The contents of a plain file."""
+    with open_plain(path, "rb") as file:
+        contents: bytes = file.read()
+    return contents
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a plain file, whatever its size."""
+    digest = hashlib.sha256()
+    with open_plain(path, "rb") as file:
+        while part := file.read(2**20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def plain_descriptor(path: str | Path, flags: int) -> int:
+    """`os.open` for plain files alone; flags must not ask to truncate."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode=0o666)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise _refusal(Path(path)) from None
+        raise
+    found = os.fstat(descriptor)
+    writes = flags & (os.O_WRONLY | os.O_RDWR)
+    if not stat.S_ISREG(found.st_mode) or (writes and found.st_nlink > 1):
+        os.close(descriptor)
+        raise _refusal(Path(path))
+    return descriptor
+
+
+def own_folder(path: Path) -> None:
+    """Make a folder, or take the one that is there; a link to a folder is refused."""
+    with suppress(FileExistsError):
+        path.mkdir()
+    if not stat.S_ISDIR(path.lstat().st_mode):
+        raise _refusal(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until a rename in the folder is on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _new_file(path: Path) -> IO[bytes]:
+    """A new file beside `path`, locked, so that nobody takes it for a leftover."""
+    while True:
+        name = f".{path.name[:_NAME_PART]}.{secrets.token_hex(8)}.tmp"
+        file = open(path.with_name(name), "xb", opener=_no_links)  # noqa: SIM115
+        with suppress(OSError):  # some network disks have no locks: then leftovers stay there
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # somebody removed it between its creation and its lock
+
+
+def _no_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, mode=0o666)
+
+
+def _remove_unless_in_use(path: Path) -> None:
+    descriptor = plain_descriptor(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(path: Path) -> RequestError:
+    mode = path.lstat().st_mode
+    if stat.S_ISREG(mode):
+        what = "a file with a second name (a hard link), which would be changed as well: copy it"
+    elif stat.S_ISLNK(mode):
+        what = "a symbolic link, and slimfl follows none inside a run folder: remove it"
+    elif stat.S_ISDIR(mode):
+        what = "a folder where a file belongs: move it away"
+    else:
+        what = "a pipe, socket or device instead of a plain file: remove it"
+    return RequestError(f"{path} is {what}, then try again")

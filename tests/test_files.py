@@ -1,0 +1,131 @@
+"""Files are replaced whole, and nothing is opened that is not a plain file."""
+
+import os
+import threading
+
+import pytest
+
+from slimfl.errors import RequestError
+from slimfl.files import open_plain as open_file
+from slimfl.files import own_folder, read_plain, replacing, write_atomically
+from slimfl.report.whole_file import whole_file
+
+
+@pytest.fixture
+def owners(tmp_path):
+    """A file of the owner, outside of the folder that is written to."""
+    path = tmp_path / "owners.txt"
+    path.write_text("precious")
+    return path
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(tmp_path, owners):
+    path = tmp_path / "report.html"
+    path.symlink_to(owners)
+    write_atomically(path, b"new")
+    assert path.read_text() == "new"
+    assert not path.is_symlink()
+    assert owners.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", [f".report.html.{os.getpid()}.tmp", "report.html.tmp"])
+def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, owners, name):
+    (tmp_path / name).symlink_to(owners)
+    with whole_file(tmp_path / "report.html") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "report.html").read_text() == "new"
+    assert owners.read_text() == "precious"
+
+
+@pytest.mark.parametrize("mode", ["rb", "rb+", "a"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path, owners, kind, mode):
+    path = tmp_path / "it"
+    match kind:
+        case "link":
+            path.symlink_to(owners)
+        case "dangling":
+            path.symlink_to(tmp_path / "elsewhere")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+    with pytest.raises(RequestError, match=r"it is a .*then try again") as error:
+        open_file(path, mode)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_second_name_of_a_file_is_read_but_not_written_to(tmp_path, owners):
+    (tmp_path / "it").hardlink_to(owners)
+    assert read_plain(tmp_path / "it") == b"precious"
+    for mode in ("rb+", "a"):
+        with pytest.raises(RequestError, match="second name"):
+            open_file(tmp_path / "it", mode)
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    own_folder(tmp_path / "real")
+    own_folder(tmp_path / "new")
+    assert (tmp_path / "new").is_dir()
+    with pytest.raises(RequestError, match="symbolic link"):
+        own_folder(tmp_path / "link")
+
+
+def test_a_block_that_fails_leaves_the_old_file_alone(tmp_path):
+    path = tmp_path / "it"
+    path.write_text("old")
+
+    def fail():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["it"]
+
+
+def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_path):
+    left = tmp_path / ".it.00ff.tmp"
+    left.write_text("half of a file")
+    other = tmp_path / ".others.00ff.tmp"
+    other.write_text("somebody else's")
+    with replacing(tmp_path / "it") as first:
+        first.write(b"first")
+        write_atomically(tmp_path / "it", b"second")
+        assert (tmp_path / "it").read_bytes() == b"second"
+    assert (tmp_path / "it").read_bytes() == b"first"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".others.00ff.tmp", "it"]
+
+
+def test_many_writers_at_once_leave_one_whole_file(tmp_path):
+    path = tmp_path / "it"
+    contents = [bytes([letter]) * 100_000 for letter in b"abcd"]
+
+    def write(content):
+        for _ in range(25):
+            write_atomically(path, content)
+            assert path.read_bytes() in contents
+
+    failures = []
+    threading.excepthook, before = lambda args: failures.append(args), threading.excepthook
+    try:
+        threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.excepthook = before
+    assert not failures
+    assert [entry.name for entry in tmp_path.iterdir()] == ["it"]
+
+
+def test_a_name_of_any_length_can_be_written(tmp_path):
+    path = tmp_path / ("é" * 120)
+    write_atomically(path, b"x")
+    assert path.read_bytes() == b"x"

@@ -1,0 +1,131 @@
+"""What the rounds of a run depend on, decided for every key that there is."""
+
+import pytest
+
+from slimfl import config
+from slimfl.config import known_keys, round_dependencies, round_identity
+
+#: Keys that may change while a run is under way.
+FREE = {
+    "rounds": 31,
+    "threads": 3,
+    "track": ["tensorboard"],
+    "data.dir": "/elsewhere",
+    "federation.checkpoint_every": 7,
+    "federation.stop_on_convergence": True,
+    "federation.convergence_window": 7,
+    "federation.convergence_accuracy": 0.5,
+    "federation.convergence_deviation": 0.5,
+    "flower.device_engine": "torch",  # of an experiment without Flower's devices
+    "flower.quorum": 0.9,
+    "flower.round_timeout_s": 7.0,
+    "flower.wait_s": 7.0,
+    "flower.identity": "claimed",
+}
+
+#: Keys that may not.
+COUNTS = {
+    "method": "vanilla-1.0x",
+    "seed": 1,
+    "engine": "torch",
+    "data.dataset": "mnist",
+    "data.partition": "iid",
+    "data.alpha": 0.5,
+    "data.min_samples": 7,
+    "data.shards_per_device": 3,
+    "data.train_samples": 700,
+    "data.test_samples": 700,
+    "data.normalise": "plain",
+    "model.name": "some.module:network",
+    "model.widths": [0.25, 1.0],
+    "model.options": {"channels": 7},
+    "model.initialisation": "xavier",
+    "training.algorithm": "ustrain",
+    "training.order": "accumulate",
+    "training.weights": [0.3, 0.7],
+    "training.sampled_widths": 3,
+    "training.optimiser": "sgd",
+    "training.learning_rate": 0.01,
+    "training.schedule": "cosine",
+    "training.smoothness": 7.0,
+    "training.strong_convexity": 0.5,
+    "training.momentum": 0.5,
+    "training.nesterov": True,
+    "training.weight_decay": 0.1,
+    "training.betas": [0.8, 0.9],
+    "training.batch_size": 7,
+    "training.epochs": 2,
+    "training.steps": 7,
+    "training.optimiser_state": "fresh",
+    "radio.channel": "good",
+    "radio.noise_dbm": -45.0,
+    "radio.power_dbm": 20.0,
+    "radio.distance_m": 7.0,
+    "radio.path_loss_exponent": 3.0,
+    "radio.bandwidth_hz": 7.0,
+    "radio.spectral_efficiency": 1.0,
+    "radio.split": [0.7, 0.3],
+    "radio.implementation_loss_db": 1.0,
+    "radio.accounting": "paper",
+    "radio.bits_per_parameter": 16.0,
+    "federation.devices": 7,
+    "federation.participation": 0.7,
+    "federation.dropout": 0.1,
+    "federation.average": "samples",
+    "federation.missing": "zero",
+    "federation.evaluate_every": 7,
+    "privacy.clip_norm": 1.0,
+    "privacy.delta": 0.1,
+    "privacy.noise": "seeded",
+}
+
+#: Keys that have one value, or that need others to be changed as well.
+BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier"}
+
+
+def experiment(**values):
+    return config.load(**{key.replace(".", "__"): value for key, value in values.items()})[0]
+
+
+def test_every_key_is_decided():
+    assert {*FREE, *COUNTS, *BOUND} == set(known_keys())
+
+
+@pytest.mark.parametrize(("key", "value"), FREE.items())
+def test_a_circumstance_changes_nothing(key, value):
+    assert round_identity(experiment(**{key: value})) == round_identity(experiment())
+
+
+@pytest.mark.parametrize(("key", "value"), COUNTS.items())
+def test_a_setting_counts_and_is_named(key, value):
+    default, changed = experiment(), experiment(**{key: value})
+    assert round_identity(changed) != round_identity(default)
+    assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
+
+
+@pytest.mark.parametrize("key", ["training.learning_rate", "radio.power_dbm", "data.alpha"])
+def test_nothing_else_counts_with_it(key):
+    """Values that are settled from others, such as the noise of a channel, are not choices."""
+    assert round_dependencies(experiment(**{key: COUNTS[key]})) == {key: COUNTS[key]}
+
+
+def test_the_number_of_rounds_counts_where_the_learning_rate_follows_it():
+    def same(schedule):
+        a, b = (experiment(rounds=n, **{"training.schedule": schedule}) for n in (10, 20))
+        return round_identity(a) == round_identity(b)
+
+    assert same("constant")
+    assert same("theorem1")
+    assert not same("cosine")
+
+
+def test_the_engine_of_flowers_devices_counts_where_there_are_any():
+    def identity(engine):
+        return round_identity(experiment(engine="flower", **{"flower.device_engine": engine}))
+
+    assert identity("torch") != identity("native")
+
+
+def test_a_value_that_is_written_out_is_the_default():
+    assert round_dependencies(experiment(**{"data.alpha": 1.0})) == round_dependencies(experiment())
+    assert "data.alpha" not in round_dependencies(experiment())
