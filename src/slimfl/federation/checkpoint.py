@@ -40,12 +40,12 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
     contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
-    final = folder / f"round-{checkpoint.round:08d}.safetensors"
+    final = file_of(folder, checkpoint.round)
     temporary = final.with_suffix(".tmp")
     try:
         write_durably(temporary, contents)
         temporary.rename(final)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(folder)
@@ -53,14 +53,40 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
         old.unlink(missing_ok=True)
 
 
-def newest(folder: Path) -> Checkpoint | None:
-    """The newest intact checkpoint; a damaged one is passed over with a warning."""
+def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
+    """The newest intact checkpoint; a damaged one is passed over with a warning.
+
+    With `at_most`, one of a later round is passed over as well.
+    """
     for path in _newest_first(folder):
+        if at_most is not None and path.name > file_of(folder, at_most).name:
+            continue
         try:
-            return _read(path)
+            found = _read(path)
+            if path != file_of(folder, found.round):
+                raise DamagedCheckpointError(f"it is of round {found.round}")
+            return found
         except DamagedCheckpointError as error:
             log.warning("checkpoint %s is damaged (%s); using the one before it", path.name, error)
     return None
+
+
+def file_of(folder: Path, round: int) -> Path:
+    """Where the checkpoint of a round is."""
+    return folder / f"round-{round:08d}.safetensors"
+
+
+def newest_round(folder: Path) -> int:
+    """The round of the newest checkpoint, intact or not; 0 without one."""
+    names = (path.stem.removeprefix("round-") for path in _newest_first(folder))
+    return next((int(name) for name in names if name.isdecimal()), 0)
+
+
+def discard_after(folder: Path, round: int) -> None:
+    """Remove the checkpoints of later rounds, and what a kill left half written."""
+    later = [path for path in _newest_first(folder) if path.name > file_of(folder, round).name]
+    for path in [*later, *folder.glob("round-*.tmp")]:
+        path.unlink(missing_ok=True)
 
 
 def write_durably(path: Path, contents: bytes) -> None:

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 
 from slimfl.errors import RequestError, RunError
@@ -26,7 +26,7 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
     try:
-        futures = {pool.submit(complete, job): job for job in jobs}
+        futures = {pool.submit(_work, complete, job): job for job in jobs}
         waiting: set[Future[None]] = set(futures)
         while waiting:
             done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
@@ -40,6 +40,27 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
     pool.shutdown()
+
+
+class _Stopped(BaseException):
+    """The parent wants this process to end."""
+
+
+def _work(complete: Callable[[Job], None], job: Job) -> None:
+    """Do a job; told to stop in the middle of it, remove what is half written before ending."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        complete(job)
+    except _Stopped:
+        # to return would take up the next job
+        os._exit(128 + signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _check(future: Future[None], job: Job) -> None:
