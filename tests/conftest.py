@@ -13,7 +13,6 @@ import torch
 torch.set_num_threads(1)
 
 
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run what is marked torture, too")
 

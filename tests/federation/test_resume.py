@@ -385,3 +385,21 @@ def test_what_a_kill_left_is_removed(never_stopped, tmp_path):
         file.write_bytes(b"half")
     slimfl.resume(path)
     assert not any(file.exists() for file in left)
+
+
+def test_of_many_that_make_one_folder_one_wins(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    experiments = [slimfl.config.load(seed=seed)[0] for seed in range(8)]
+
+    def make(experiment):
+        try:
+            RunFolder.create(tmp_path / "run", experiment, {})
+        except RequestError:
+            return None
+        return experiment.seed
+
+    with ThreadPoolExecutor(8) as pool:
+        won = [seed for seed in pool.map(make, experiments) if seed is not None]
+    assert len(won) == 1
+    assert RunFolder.open(tmp_path / "run").experiment().seed == won[0]

@@ -49,7 +49,9 @@ class Faults:
 
     def _wrapped(self, function, kind):
         def call(first, *rest, **options):
-            if not self._inside(first):
+            # to remove what is not there, or make what is, changes nothing
+            nothing = {"unlink": False, "mkdir": True}.get(kind) == _exists(first)
+            if nothing or not self._inside(first):
                 return function(first, *rest, **options)
             way = self._count(kind)
             if way == "full":
@@ -97,11 +99,10 @@ class Faults:
 
     def _inside(self, where):
         try:
-            path = os.readlink(f"/proc/self/fd/{where}") if isinstance(where, int) else where
+            path = Path(f"/proc/self/fd/{where}").readlink() if isinstance(where, int) else where
         except OSError:
             return False
-        path = os.path.abspath(os.fspath(path))
-        return Path(path).is_relative_to(self.root)
+        return (Path.cwd() / path).is_relative_to(self.root)
 
     def _count(self, kind):
         """Which way this event goes wrong, None if it does not."""
@@ -112,6 +113,10 @@ class Faults:
         if self.way == "full":
             return "full" if kind in NEEDS_ROOM else None
         return self.way if number == self.at else None
+
+
+def _exists(where):
+    return not isinstance(where, int) and os.path.lexists(where)
 
 
 def _die():

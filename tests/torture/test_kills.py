@@ -8,10 +8,14 @@ import json
 import random
 import shutil
 import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -129,18 +133,15 @@ def undisturbed(options):
 
 def _warm_up(case):
     """The undisturbed run is in this process, so that its forks find everything imported."""
-    import contextlib
-    import io
-    import sys
-    from unittest.mock import patch
-
     from slimfl.cli import main
 
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        with patch.object(sys, "argv", ["slimfl", *map(str, case.run)]), contextlib.suppress(
-            SystemExit
-        ):
-            main()
+    with (
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+        patch.object(sys, "argv", ["slimfl", *map(str, case.run)]),
+        suppress(SystemExit),
+    ):
+        main()
 
 
 def cases(name):
@@ -154,28 +155,31 @@ def cases(name):
 
 
 def check(name, chosen):
-    expected = undisturbed(SETTINGS[name].options)
+    failures = []
     for at, kind, way in chosen:
-        with TemporaryDirectory() as scratch:
-            case = Case(SETTINGS[name], scratch)
-            ended = case.disturb(at, way)
-            where = f"{name}: {way} {kind} {at}\n{ended.error}"
-            if way == "full":
-                assert ended.status == 1, where
-                assert "the disk is full" in ended.error, where
-                assert ended.error.count("slimfl: ") == 1, where
-                assert "Traceback" not in ended.error, where
-                assert not list(case.group.rglob("*.tmp")), where
-            else:
-                assert ended.status == -signal.SIGKILL, where
-            try:
-                case.go_on()
-                assert_same(case.result(), expected)
-                left = [*case.group.rglob("*.tmp"), *case.group.glob("plan.json")]
-                assert not left
-                assert (case.group / "report.html").is_file()
-            except AssertionError as error:
-                raise AssertionError(f"{where}\n{error}") from error
+        try:
+            _check(SETTINGS[name], at, way)
+        except AssertionError as error:
+            failures.append(f"{way} {kind}, event {at}: {error}")
+    assert not failures, f"{len(failures)} of {len(chosen)}:\n" + "\n".join(failures[:5])
+
+
+def _check(setting, at, way):
+    with TemporaryDirectory() as scratch:
+        case = Case(setting, scratch)
+        ended = case.disturb(at, way)
+        if way == "full":
+            assert ended.status == 1, ended
+            assert "the disk is full" in ended.error, ended
+            assert ended.error.count("slimfl: ") == 1, ended
+            assert "Traceback" not in ended.error, ended
+            assert not list(case.group.rglob("*.tmp")), ended
+        else:
+            assert ended.status == -signal.SIGKILL, ended
+        case.go_on()
+        assert_same(case.result(), undisturbed(setting.options))
+        assert not [*case.group.rglob("*.tmp"), *case.group.glob("plan.json")]
+        assert (case.group / "report.html").is_file()
 
 
 @pytest.mark.parametrize("name", SETTINGS)

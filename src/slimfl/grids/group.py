@@ -101,7 +101,7 @@ def _read_plan(path: Path) -> dict[str, str]:
         trees = [tomllib.loads(text) for text in texts.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged from None
-    if any(Path(name).name != name for name in texts):
+    if any("/" in name or name in ("", ".", "..") for name in texts):
         raise damaged
     for tree in trees:
         config.build({key: value for key, value in tree.items() if key != "provenance"})
