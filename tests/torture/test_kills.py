@@ -4,6 +4,7 @@ Afterwards `slimfl resume` (or `slimfl run`, where the kill came before there wa
 bits of a run that was never disturbed, and no half-written file remains.
 """
 
+import atexit
 import json
 import random
 import shutil
@@ -77,15 +78,10 @@ class Case:
 
     def prepare(self):
         """All that comes before the command to disturb, which is returned."""
-        self.group.mkdir()  # the events below it are counted
         if self.setting.killed_at is None:
+            self.group.mkdir()  # the events below it are counted
             return self.run
-        every = Faults(self.group)
-        events = slimfl(self.run, self.scratch, every).events
-        shutil.rmtree(self.group)
-        self.group.mkdir()
-        faults = Faults(self.group, int(len(events) * self.setting.killed_at), "after")
-        assert slimfl(self.run, self.scratch, faults).status == -signal.SIGKILL
+        shutil.copytree(killed(self.setting), self.group)
         return self.resume
 
     def disturb(self, at=None, way="before"):
@@ -120,6 +116,18 @@ def assert_same(found, expected):
         assert found_tensors.keys() == tensors.keys()
         for key, value in tensors.items():
             np.testing.assert_array_equal(found_tensors[key], value, err_msg=f"{name} {key}")
+
+
+@cache
+def killed(setting):
+    """The folder of a run that was killed on its way."""
+    place = TemporaryDirectory()
+    atexit.register(place.cleanup)
+    case = Case(Setting(setting.options), place.name)
+    at = int(len(case.disturb().events) * setting.killed_at)
+    shutil.rmtree(case.group)
+    assert case.disturb(at, "after").status == -signal.SIGKILL
+    return case.group
 
 
 @cache
