@@ -46,7 +46,7 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Processes begun in here never see a Ctrl-C, not even while they import; this one does later."""
+    """Processes begun in here see no Ctrl-C, not even while they import; this one does later."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
