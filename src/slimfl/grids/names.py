@@ -15,11 +15,10 @@ def run_name(words: list[str]) -> str:
     >>> run_name(["slimfl", "data.alpha=0.1", "seed0"])
     'slimfl-data.alpha=0.1-seed0'
     >>> run_name(["slimfl", "data.dataset=../x", "seed0"])
-    'slimfl-data.dataset=.._x-seed0-5a7d5d32'
+    'slimfl-data.dataset=.._x-seed0-1e3b3ace'
     """
     text = "-".join(words)
     safe = re.sub(r"[^\w.,=+-]", "_", text, flags=re.ASCII).lstrip(".-")[:LONGEST]
     if safe == text:
         return text
-    # a folder name may be case-blind, and a hash of another text is another hash
     return f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
