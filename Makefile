@@ -9,7 +9,7 @@ STAMP := .venv/.complete
 UNDER_WAY := .venv/.installing
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint docs bench sanitize clean data
+.PHONY: help run test torture lint docs bench sanitize clean data
 .SUFFIXES:
 
 help:  ## show this list
@@ -21,6 +21,9 @@ run: $(STAMP) data  ## run the main experiment: slimfl run $(ARGS)
 
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+torture: $(STAMP)  ## kills, full disks and hostile input, exhaustively: pytest --torture $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --torture -m torture tests/torture $(ARGS)
 
 lint: $(STAMP)  ## check style, types and the order of the rooms
 	@$(BIN)/ruff check .

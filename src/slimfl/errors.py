@@ -1,4 +1,4 @@
-"""The two ways a command can end badly, told apart by their exit status."""
+"""The ways a command can end badly, told apart by their exit status."""
 
 
 class RequestError(Exception):
@@ -7,3 +7,15 @@ class RequestError(Exception):
 
 class RunError(Exception):
     """The request was right, but carrying it out failed (exit status 1)."""
+
+
+class Interrupted(BaseException):
+    """A signal asked the command to end (exit status 128 and the signal's number).
+
+    Not an Exception, so that nothing takes it for a failure it could survive.
+    """
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.status = 128 + signal_number
+        self.way_on = "give the same command again"

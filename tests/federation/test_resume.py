@@ -1,13 +1,17 @@
 """A run that is killed, damaged or starved of disk, and resumed, is the run that never was."""
 
+import contextlib
 import json
 import logging
 import random
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ from safetensors.numpy import load_file
 
 import slimfl
 from slimfl.errors import RequestError, RunError
-from slimfl.federation import RunFolder
+from slimfl.federation import RunFolder, completed
 
 SETTINGS = {
     "rounds": 14,
@@ -44,6 +48,22 @@ def assert_same_run(a, b):
     assert left.keys() == right.keys()
     for name in left:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Run the command in this process; returns its status."""
+    from slimfl.cli import main
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        try:
+            main()
+        except SystemExit as ended:
+            return ended.code or 0
+        return 0
+
+    return call
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +249,157 @@ def test_a_write_error_in_the_middle_of_a_line_leaves_whole_lines(tmp_path, monk
         with pytest.raises(RunError, match="disk is full"):
             slimfl.resume(path)
     assert len((path / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+def copy_of(path, tmp_path):
+    return Path(shutil.copytree(path, tmp_path / "copy"))
+
+
+def last_checkpoint(path):
+    return sorted((path / "checkpoints").glob("*.safetensors"))[-1]
+
+
+class TestComplete:
+    """All lines are there, but the last checkpoint is not, or not intact."""
+
+    @pytest.mark.parametrize("damage", ["missing", "flipped"])
+    @pytest.mark.parametrize("on", [None, "local"])
+    def test_the_final_model_is_made_again(self, never_stopped, tmp_path, damage, on, command):
+        path = copy_of(never_stopped, tmp_path)
+        last = last_checkpoint(path)
+        raw = bytearray(last.read_bytes())
+        raw[-100] ^= 1
+        last.unlink() if damage == "missing" else last.write_bytes(raw)
+        options = ["--on", on] if on else []
+        assert command("resume", path, "--json", *options) == 0
+        assert_same_run(path, never_stopped)
+
+    def test_with_sparse_checkpoints_more_rounds_are_run_again(self, tmp_path):
+        settings = SETTINGS | {"rounds": 5, "federation__checkpoint_every": 3}
+        slimfl.run(out=tmp_path / "whole", **settings)
+        path = copy_of(tmp_path / "whole", tmp_path)
+        last_checkpoint(path).unlink()
+        assert last_checkpoint(path).stem == "round-00000003"
+        folder = RunFolder.open(path)
+        assert not completed(folder, folder.experiment())
+        slimfl.resume(path)
+        assert completed(folder, folder.experiment(), verify=True)
+        assert_same_run(path, tmp_path / "whole")
+
+
+def without(numbers):
+    return lambda lines: [line for k, line in enumerate(lines, 1) if k not in numbers]
+
+
+DAMAGES = {
+    "a line damaged": lambda lines: [*lines[:12], b'{"round": 13, "accu', *lines[13:]],
+    "a line that is no object": lambda lines: [*lines[:12], b"13", *lines[13:]],
+    "the last line missing": without({14}),
+    "a line missing": without({13}),
+    "an early line missing": without({2}),
+    "a line doubled": lambda lines: [*lines[:13], lines[12], *lines[13:]],
+    "the first line doubled": lambda lines: [lines[0], *lines],
+    "a round of another number": lambda lines: [
+        *lines[:13], lines[13].replace(b'"round": 14', b'"round": 15')
+    ],
+    "nothing left": lambda lines: [],
+}  # fmt: skip
+
+
+class TestDamagedMetrics:
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_the_run_goes_back_to_where_lines_and_checkpoint_agree(
+        self, never_stopped, tmp_path, caplog, damage
+    ):
+        path = copy_of(never_stopped, tmp_path)
+        file = path / "metrics.jsonl"
+        lines = DAMAGES[damage](file.read_bytes().splitlines())
+        file.write_bytes(b"".join(line + b"\n" for line in lines))
+        with caplog.at_level(logging.WARNING):
+            slimfl.resume(path)
+        assert "starts over" in caplog.text or "goes on after round 13" in caplog.text
+        assert [line["round"] for line in metrics(path)] == list(range(1, 15))
+        assert_same_run(path, never_stopped)
+
+    def test_a_missing_file_starts_over(self, never_stopped, tmp_path):
+        path = copy_of(never_stopped, tmp_path)
+        (path / "metrics.jsonl").unlink()
+        slimfl.resume(path)
+        assert_same_run(path, never_stopped)
+
+    def test_the_advice_of_the_error_works(self, never_stopped, tmp_path, command, capsys):
+        path = copy_of(never_stopped, tmp_path / "with space")
+        file = path / "metrics.jsonl"
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join([*lines[:4], b"?\n", *lines[5:]]))
+        assert command("report", path, "--out", tmp_path / "r.html") == 2
+        error = capsys.readouterr().err
+        assert "line 5" in error
+        advice = shlex.split(error.split("`")[1])
+        assert advice[:2] == ["slimfl", "resume"]
+        assert command(*advice[1:], "--json") == 0
+        assert_same_run(path, never_stopped)
+
+    def test_a_checkpoint_of_lost_rounds_does_not_come_back(
+        self, never_stopped, tmp_path, monkeypatch
+    ):
+        """A second kill, after the run has started over, must find no checkpoint of the first."""
+        path = copy_of(never_stopped, tmp_path)
+        (path / "metrics.jsonl").write_bytes(b"")
+        step = slimfl.Simulation.step
+
+        def limited(self):
+            if self.round == 3:
+                raise InterruptedError
+            return step(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(slimfl.Simulation, "step", limited)
+            with pytest.raises(InterruptedError):
+                slimfl.resume(path)
+        names = sorted(file.stem for file in (path / "checkpoints").iterdir())
+        assert names == ["round-00000002", "round-00000003"]
+        slimfl.resume(path)
+        assert_same_run(path, never_stopped)
+
+
+@pytest.mark.parametrize("name", [".lock", "metrics.jsonl", "run.log", "partition.json.tmp"])
+def test_a_link_in_the_folder_leads_nowhere(never_stopped, tmp_path, name):
+    """A folder from somebody else must not make resume write to a file outside of it."""
+    path = copy_of(never_stopped, tmp_path)
+    victim = tmp_path / "victim"
+    before = (path / "metrics.jsonl").read_bytes() if name == "metrics.jsonl" else b"precious"
+    victim.write_bytes(before)
+    (path / name).unlink(missing_ok=True)
+    (path / name).symlink_to(victim)
+    last_checkpoint(path).write_bytes(b"damaged, which is logged, and a round is run again")
+    with contextlib.suppress(RequestError):
+        slimfl.resume(path)
+    assert victim.read_bytes() == before
+
+
+def test_what_a_kill_left_is_removed(never_stopped, tmp_path):
+    path = copy_of(never_stopped, tmp_path)
+    left = [path / "partition.json.tmp", path / "checkpoints/round-00000009.tmp"]
+    for file in left:
+        file.write_bytes(b"half")
+    slimfl.resume(path)
+    assert not any(file.exists() for file in left)
+
+
+def test_of_many_that_make_one_folder_one_wins(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    experiments = [slimfl.config.load(seed=seed)[0] for seed in range(8)]
+
+    def make(experiment):
+        try:
+            RunFolder.create(tmp_path / "run", experiment, {})
+        except RequestError:
+            return None
+        return experiment.seed
+
+    with ThreadPoolExecutor(8) as pool:
+        won = [seed for seed in pool.map(make, experiments) if seed is not None]
+    assert len(won) == 1
+    assert RunFolder.open(tmp_path / "run").experiment().seed == won[0]

@@ -15,11 +15,12 @@ from slimfl.cli.cost import cost
 from slimfl.cli.data import data
 from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
+from slimfl.cli.interrupts import interrupts_raise
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import resume, run
-from slimfl.errors import RequestError, RunError
+from slimfl.errors import Interrupted, RequestError, RunError
 
 app = typer.Typer(
     name="slimfl",
@@ -43,13 +44,14 @@ def main() -> None:
     gc.set_threshold(100_000)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
-        app()
+        with interrupts_raise():
+            app()
     except RequestError as error:
         _end(f"slimfl: {error}", 2)
     except RunError as error:
         _end(f"slimfl: {error}", 1)
-    except KeyboardInterrupt:
-        _end("slimfl: interrupted; `slimfl resume` goes on from the last complete round", 130)
+    except Interrupted as interrupted:
+        _end(f"slimfl: interrupted; {interrupted.way_on}", interrupted.status)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

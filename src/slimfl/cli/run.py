@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slimfl.cli.interrupts import resumed_by
 from slimfl.cli.output import Json, On, aside, show, show_json
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
     from slimfl.config import Experiment
-    from slimfl.data import Dataset
     from slimfl.federation import RunFolder
     from slimfl.flower.superlink import SuperLink
 
@@ -68,9 +68,10 @@ def run(
     """Train, measure and show: by default SlimFL beside Vanilla FL over the poor channel."""
     from slimfl import config
     from slimfl.errors import RequestError
-    from slimfl.federation import RunFolder, Simulation, expand
-    from slimfl.federation.simulation import load_dataset
+    from slimfl.federation import expand
     from slimfl.federation.trackers import check_trackers
+    from slimfl.grids.group import check_free, make_planned, new_group, write_plan
+    from slimfl.grids.names import run_name
 
     asked = method
     if method is None and not (experiment and "method" in config.read_toml(experiment)):
@@ -100,34 +101,33 @@ def run(
         )
         for one in experiments:
             for name in expand([one.method], one.model.widths):
-                words = (name, *(text.replace(" ", "") for text in point), f"seed{one.seed}")
-                planned.setdefault("-".join(words), one.model_copy(update={"method": name}))
-    check_trackers(experiments[0].track)
+                words = [name, *point, f"seed{one.seed}"]
+                planned.setdefault(run_name(words), one.model_copy(update={"method": name}))
+    for one in planned.values():
+        check_trackers(one.track)
     link = _superlink(superlink, root_certificates, list(planned.values()))
     if on:
         _check_place(on, list(planned.values()))
     group = out or _default_folder(experiments[0])
-    if group.is_dir() and any((group / name).exists() for name in planned):
-        raise RequestError(
-            f"{group} holds these runs already; go on with `slimfl resume {group}`, "
-            "or choose another --out"
-        )
+    check_free(group, planned)
 
     if link:
         link.nodes()  # it answers
     # everything is checked and laid out before the first round, so that resume knows the whole plan
-    dataset = load_dataset(experiments[0])
-    folders = []
-    for name, one in planned.items():
-        sim = Simulation(one, dataset=dataset)
-        folders.append(RunFolder.create(group / name, sim.experiment, sim.provenance()))
-    where = f"flower engine with the SuperLink at {link.address}" if link else sim.engine_reason
-    aside().print(where, highlight=False)
-    if on:
-        _side_by_side(folders, on)
-    else:
-        _carry_out(folders, dataset, superlink=link)
-    _close(group, [folder.path for folder in folders], json)
+    texts, engines = _checked(planned)
+    if link:
+        engines = [f"flower engine with the SuperLink at {link.address}"]
+    with new_group(group):
+        write_plan(group, texts)
+        with resumed_by(_resume_command(group, superlink, root_certificates)):
+            folders = make_planned(group)
+            for reason in engines:
+                aside().print(reason, highlight=False)
+            if on:
+                _side_by_side(folders, on)
+            else:
+                _carry_out(folders, superlink=link)
+            _close(group, [folder.path for folder in folders], json)
 
 
 def resume(
@@ -141,21 +141,65 @@ def resume(
 ) -> None:
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
     from slimfl.errors import RequestError
-    from slimfl.federation import RunFolder
-    from slimfl.report import find
+    from slimfl.grids.group import existing_group
+    from slimfl.report import load
 
     allow(trust)
-    folders = [RunFolder.open(record.path) for record in find([run])]
-    experiments = [folder.experiment() for folder in folders]
-    link = _superlink(superlink, root_certificates, experiments)
-    if link and data_dir:
-        raise RequestError("--data-dir does not reach the SuperLink; set SLIMFL_DATA where it runs")
-    if on:
-        _check_place(on, experiments)
-        _side_by_side(folders, on)
-    else:
-        _carry_out(folders, None, data_dir, link)
-    _close(run, [folder.path for folder in folders], json)
+    command = _resume_command(run, superlink, root_certificates, data_dir)
+    with resumed_by(command), existing_group(run) as folders:
+        for folder in folders:
+            if folder.intact_metrics().damage is None:  # else rounds are run again
+                load(folder.path)  # what could not be reported at the end is refused now
+        experiments = [folder.experiment() for folder in folders]
+        link = _superlink(superlink, root_certificates, experiments)
+        if link and data_dir:
+            raise RequestError(
+                "--data-dir does not reach the SuperLink; set SLIMFL_DATA where it runs"
+            )
+        if on:
+            _check_place(on, experiments)
+            _side_by_side(folders, on, data_dir)
+        else:
+            _carry_out(folders, data_dir, link)
+        _close(run, [run], json)
+
+
+def _resume_command(
+    group: Path,
+    superlink: str | None,
+    certificates: Path | None,
+    data_dir: Path | None = None,
+) -> str:
+    """What to type to go on with a folder in the same way."""
+    import shlex
+
+    from slimfl.naming import trusted
+
+    options = {
+        "--superlink": superlink,
+        "--root-certificates": certificates,
+        "--data-dir": data_dir,
+    }
+    given = [word for key, value in options.items() if value for word in (key, str(value))]
+    given += [word for module in trusted() for word in ("--trust", module)]
+    return shlex.join(["slimfl", "resume", str(group), *given])
+
+
+def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str]]:
+    """What the experiment.toml of every run will say, and which engines were chosen, and why.
+
+    To prepare every run shows now what would fail in its first round.
+    """
+    from slimfl import config
+    from slimfl.federation import Simulation
+    from slimfl.grids import shared_dataset
+
+    texts, engines = {}, []
+    for name, one in planned.items():
+        sim = Simulation(one, dataset=shared_dataset(one))
+        texts[name] = config.dump(sim.experiment, **sim.provenance())
+        engines.append(sim.engine_reason)
+    return texts, list(dict.fromkeys(engines))
 
 
 def _points(grid: list[str]) -> list[tuple[str, ...]]:
@@ -187,12 +231,21 @@ def _check_place(on: str, experiments: list["Experiment"]) -> None:
         )
 
 
-def _side_by_side(folders: list["RunFolder"], on: str) -> None:
+def _side_by_side(folders: list["RunFolder"], on: str, data_dir: Path | None = None) -> None:
     from slimfl.cli.jobs_bar import jobs_bar
     from slimfl.grids import Job, run_jobs
 
+    jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with jobs_bar(aside()) as watch:
-        run_jobs([Job(folder.path, folder.experiment()) for folder in folders], on, watch=watch)
+        run_jobs(jobs, on, watch=watch, verify=True)
+
+
+def _found_in(experiment: "Experiment", data_dir: Path | None) -> "Experiment":
+    """An experiment whose data are in another folder than they were."""
+    if data_dir is None:
+        return experiment
+    moved = experiment.data.model_copy(update={"dir": data_dir.absolute()})
+    return experiment.model_copy(update={"data": moved})
 
 
 def _default_folder(experiment: "Experiment") -> Path:
@@ -236,31 +289,28 @@ def _superlink(
 
 def _carry_out(
     folders: list["RunFolder"],
-    dataset: "Dataset | None",
     data_dir: Path | None = None,
     superlink: "SuperLink | None" = None,
 ) -> None:
     from slimfl.cli.progress import ProgressCallback, progress_bar
-    from slimfl.federation import Simulation, finished
+    from slimfl.federation import Simulation, completed
     from slimfl.federation import run as run_simulation
     from slimfl.federation.trackers import trackers
+    from slimfl.grids import shared_dataset
 
     with progress_bar(aside()) as progress:
         for folder in folders:
-            experiment = folder.experiment()
-            if data_dir is not None:
-                moved = experiment.data.model_copy(update={"dir": data_dir.absolute()})
-                experiment = experiment.model_copy(update={"data": moved})
-            if finished(experiment, folder.metrics()):
+            experiment = _found_in(folder.experiment(), data_dir)
+            if completed(folder, experiment, verify=True):
                 continue
+            callbacks = [ProgressCallback(progress, folder.name)]
             if superlink is not None:
                 from slimfl.flower.deployed import carry_out
 
-                carry_out(folder, superlink, [ProgressCallback(progress, folder.name)])
+                carry_out(folder, superlink, callbacks)
                 continue
-            sim = Simulation(experiment, dataset=dataset)
+            sim = Simulation(experiment, dataset=shared_dataset(experiment))
             sim.check_provenance(folder.provenance())
-            callbacks = [ProgressCallback(progress, folder.name)]
             run_simulation(sim, folder, [*callbacks, *trackers(experiment.track, folder.path)])
 
 

@@ -57,22 +57,49 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
     contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
-    path = folder / f"round-{checkpoint.round:08d}.safetensors"
+    path = file_of(folder, checkpoint.round)
     write_atomically(path, contents)
     _tidy(folder, path.name)
 
 
-def newest(folder: Path) -> Checkpoint | None:
-    """The newest intact checkpoint; a damaged one is passed over with a warning."""
+def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
+    """The newest intact checkpoint; a damaged one is passed over with a warning.
+
+    With `at_most`, one of a later round is passed over as well.
+    """
     if not os.path.lexists(folder):
         return None
     own_folder(folder)
     for path in _newest_first(folder):
+        if at_most is not None and path.name > file_of(folder, at_most).name:
+            continue
         try:
-            return _read(path)
+            found = _read(path)
+            if path != file_of(folder, found.round):
+                raise DamagedCheckpointError(f"it is of round {found.round}")
+            return found
         except DamagedCheckpointError as error:
             log.warning("checkpoint %s is damaged (%s); using the one before it", path.name, error)
     return None
+
+
+def file_of(folder: Path, round: int) -> Path:
+    """Where the checkpoint of a round is."""
+    return folder / f"round-{round:08d}.safetensors"
+
+
+def newest_round(folder: Path) -> int:
+    """The round of the newest checkpoint, intact or not; 0 without one."""
+    names = (path.stem.removeprefix("round-") for path in _newest_first(folder))
+    return next((int(name) for name in names if name.isdecimal()), 0)
+
+
+def discard_after(folder: Path, round: int) -> None:
+    """Remove the checkpoints of later rounds, and what a kill left half written."""
+    for path in _newest_first(folder):
+        if path.name > file_of(folder, round).name:
+            path.unlink(missing_ok=True)
+    remove_leftovers(folder, r"(round|devices)-\d+\.safetensors")
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slimfl.errors import RequestError
-from slimfl.federation.checkpoint import sync_folder
+from slimfl.files import sync_folder
 
 log = logging.getLogger(__name__)
 

@@ -2,38 +2,37 @@
 
     experiment.toml   the experiment with every value resolved, and what it ran on
     partition.json    samples of each class on every device
-    metrics.jsonl     one line a round; the truth
+    metrics.jsonl     one line per round, without a gap; the truth
     checkpoints/      the newest two
     run.log           what happened otherwise
 
 A round's line is on disk before its checkpoint, so after a kill at any moment the newest checkpoint
 never knows more than the metrics, and lines after it belong to a round that will be run again.
+Where lines were lost in another way, a checkpoint that is ahead of them is of no use: the run goes
+on from an older one, or starts over.
 """
 
 import errno
 import fcntl
 import json
 import os
-import time
+import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from slimfl import config
 from slimfl.config import Experiment
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import checkpoint as checkpoints
 from slimfl.federation.checkpoint import Checkpoint
-from slimfl.files import open_plain, plain_descriptor, read_plain, write_atomically
+from slimfl.federation.locks import only_writer, open_file, try_lock
+from slimfl.federation.metrics_file import IntactLines, Line, read_intact
+from slimfl.files import read_plain, sync_folder, write_atomically
 
-EXPERIMENT, METRICS, PARTITION = "experiment.toml", "metrics.jsonl", "partition.json"
+EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
 CHECKPOINTS = "checkpoints"
-
-Line = dict[str, Any]
-
-#: Looking whether a folder is in use takes no longer than this.
-LOOK_S = 0.2
 
 
 class RunFolder:
@@ -45,14 +44,22 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, experiment: Experiment, provenance: dict[str, Any]) -> Self:
         """A new folder that holds the experiment alone."""
-        if (path / EXPERIMENT).exists():
-            raise RequestError(
-                f"{path} holds a run already; go on with `slimfl resume {path}`, "
-                "or choose another --out"
-            )
-        with _disk_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
-            write_atomically(path / EXPERIMENT, config.dump(experiment, **provenance).encode())
+        with disk_errors(path, "start it again"):
+            return cls.write_new(path, config.dump(experiment, **provenance))
+
+    @classmethod
+    def write_new(cls, path: Path, text: str) -> Self:
+        """A new folder with this text as its experiment; what has no experiment counts as empty."""
+        path.mkdir(parents=True, exist_ok=True)
+        with _lock(path):
+            if (path / EXPERIMENT).exists():
+                raise RequestError(
+                    f"{path} holds a run already; go on with `{resume_command(path)}`, "
+                    "or choose another --out"
+                )
+            write_atomically(path / EXPERIMENT, text.encode())
+        with suppress(PermissionError):  # a folder may be writable and not readable
+            sync_folder(path.parent)
         return cls(path)
 
     @classmethod
@@ -81,28 +88,21 @@ class RunFolder:
 
     def metrics(self) -> list[Line]:
         """The lines of all complete rounds; a torn last line is left out."""
-        try:
-            text = read_plain(self.path / METRICS)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise RequestError(f"{self.path / METRICS} cannot be read: {error}") from None
-        lines = []
-        for number, raw in enumerate(text.split(b"\n")[:-1], 1):
-            try:
-                lines.append(json.loads(raw))
-            except ValueError:
-                raise RequestError(
-                    f"line {number} of {self.path / METRICS} is damaged; run `slimfl resume "
-                    f"{self.path}` after removing it and the lines below"
-                ) from None
-        return lines
+        found = self.intact_metrics()
+        if found.damage:
+            raise RequestError(
+                f"{found.damage}; `{resume_command(self.path)}` runs the rounds from there again"
+            )
+        return found.lines
+
+    def intact_metrics(self) -> IntactLines:
+        """The lines before the first that is damaged, missing or doubled."""
+        return read_intact(self.path / METRICS)
 
     def write_partition(self, class_counts: list[list[int]]) -> None:
         """Record how many samples of each class every device holds."""
-        with _disk_errors(self.path):
-            contents = json.dumps({"class_counts": class_counts}).encode()
-            write_atomically(self.path / PARTITION, contents)
+        contents = json.dumps({"class_counts": class_counts}).encode()
+        write_atomically(self.path / PARTITION, contents)
 
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""
@@ -115,36 +115,31 @@ class RunFolder:
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
         """Hold the folder for writing; a second writer is refused."""
-        with _disk_errors(self.path), open_plain(self.path / ".lock", "a") as lock:
-            deadline = time.monotonic() + LOOK_S
-            while not _locked(lock, fcntl.LOCK_EX):
-                # somebody may just be looking whether the folder is in use
-                if time.monotonic() > deadline:
-                    raise RequestError(
-                        f"another process is writing to {self.path}; wait for it or stop it"
-                    )
-                time.sleep(0.01)
+        way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
+        with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
             yield RunWriter(self.path)
 
     def in_use(self) -> bool:
         """Whether somebody is writing to it."""
         try:
-            with open_plain(self.path / ".lock", "r") as lock:
-                return not _locked(lock, fcntl.LOCK_SH)
-        except FileNotFoundError:
+            with open_file(self.path / LOCK, os.O_RDONLY) as lock:
+                return not try_lock(lock, fcntl.LOCK_SH)
+        except OSError:
             return False
 
-    def checkpoint(self) -> Checkpoint | None:
-        """The newest intact checkpoint."""
-        return checkpoints.newest(self.path / CHECKPOINTS)
+    def checkpoint(self, at_most: int | None = None) -> Checkpoint | None:
+        """The newest intact checkpoint, of a round no later than `at_most`."""
+        return checkpoints.newest(self.path / CHECKPOINTS, at_most)
+
+    def checkpointed_round(self) -> int:
+        """The round of the newest checkpoint, 0 without one; whether it is intact is not read."""
+        return checkpoints.newest_round(self.path / CHECKPOINTS)
 
 
-def _locked(file: IO[str], kind: int) -> bool:
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with open_file(path / LOCK, os.O_RDWR | os.O_CREAT) as lock, only_writer(lock, path):
+        yield
 
 
 class RunWriter:
@@ -154,60 +149,64 @@ class RunWriter:
         self.path = path
 
     def keep_until(self, round: int) -> list[Line]:
-        """Cut the metrics after a round, where a checkpoint goes on; returns the lines kept."""
+        """Drop what lies after a round, where a checkpoint goes on; returns the lines kept."""
+        # the checkpoints first: after a kill in between, the metrics still say what is wrong
+        checkpoints.discard_after(self.path / CHECKPOINTS, round)
         path = self.path / METRICS
-        if not path.exists():
-            return []
-        kept: list[Line] = []
-        size = 0
-        with open_plain(path, "rb+") as file:
-            for raw in file:
-                try:
-                    line = json.loads(raw) if raw.endswith(b"\n") else None
-                except ValueError:
-                    line = None
-                if line is None or line["round"] > round:
-                    break
-                kept.append(line)
-                size += len(raw)
-            file.truncate(size)
-            os.fsync(file.fileno())
+        kept = read_intact(path).lines[:round]
+        if path.exists():
+            with path.open("rb") as file:
+                size = sum(len(file.readline()) for _ in kept)
+            with open_file(path, os.O_WRONLY) as descriptor:
+                os.ftruncate(descriptor, size)
+                os.fsync(descriptor)
         return kept
 
     def append(self, line: Line) -> None:
         """Add a round's line, whole or not at all."""
         raw = json.dumps(line, allow_nan=False).encode() + b"\n"
-        descriptor = plain_descriptor(self.path / METRICS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
+        path = self.path / METRICS
+        with open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
             size = os.fstat(descriptor).st_size
             try:
-                if os.write(descriptor, raw) != len(raw):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                rest = raw
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
                 os.fsync(descriptor)
-            except OSError:
+            except BaseException:
                 os.ftruncate(descriptor, size)
                 raise
-        finally:
-            os.close(descriptor)
+        if size == 0:
+            sync_folder(self.path)
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint and drop the oldest."""
         checkpoints.write(self.path / CHECKPOINTS, checkpoint)
 
 
+def resume_command(path: Path) -> str:
+    """What to type to go on with a folder."""
+    return f"slimfl resume {shlex.quote(str(path))}"
+
+
 @contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """A full or failing disk ends the run with one sentence; what was written stays intact."""
+def disk_errors(path: Path, way_on: str) -> Iterator[None]:
+    """A full or failing disk ends the command with one sentence; what was written stays intact."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise RunError(
-                f"the disk is full ({path}): make room, then `slimfl resume {path}` goes on from "
-                "the last complete round"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            raise RunError(f"the disk is full ({path}): make room, {way_on}") from error
+        if error.errno == errno.EIO:
+            raise RunError(f"the disk failed ({path}): check it, {way_on}") from error
+        if error.errno in _NOT_WRITABLE:
             raise RequestError(
                 f"{path} cannot be written ({error.strerror}); choose another --out"
             ) from error
         raise
+
+
+_NOT_WRITABLE = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
+    errno.ENAMETOOLONG, errno.ENXIO,
+}  # fmt: skip

@@ -1,7 +1,9 @@
-"""What happened otherwise in a run: warnings, in a file that is only there once there is one."""
+"""run.log: what happened in a run besides its numbers; there once something has."""
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import cast
@@ -9,14 +11,31 @@ from typing import cast
 from slimfl.files import open_plain
 
 
-class RunLog(logging.FileHandler):
-    """Appends to a plain file; a link in its place is refused before the run, not in a warning."""
+@contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Append what the package logs to a file."""
+    if os.path.lexists(path):  # a link in its place is refused before the run, not in a warning
+        open_plain(path, "a").close()
+    handler = _Handler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("slimfl")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
 
-    def __init__(self, path: Path) -> None:
-        if os.path.lexists(path):
-            open_plain(path, "a").close()
-        super().__init__(path, delay=True)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
+class _Handler(logging.FileHandler):
     def _open(self) -> TextIOWrapper:
         return cast(TextIOWrapper, open_plain(Path(self.baseFilename), "a"))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """A log that cannot be written, on a full disk for example, does not end the run."""
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError:  # the last words did not fit on the disk
+            self.stream = None

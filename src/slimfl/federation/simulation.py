@@ -31,10 +31,11 @@ from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, method_names
 from slimfl.federation.methods import method as method_by_name
+from slimfl.federation.metrics_file import Line
 from slimfl.federation.participation import cohort
 from slimfl.federation.privacy import Privacy
-from slimfl.federation.run_folder import CHECKPOINTS, Line, RunFolder, RunWriter
-from slimfl.federation.run_log import RunLog
+from slimfl.federation.run_folder import CHECKPOINTS, RunFolder, RunWriter
+from slimfl.federation.run_log import log_to
 from slimfl.federation.state_space import space_warning
 from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
@@ -458,36 +459,55 @@ def run(
         if simulation.privacy is not None:
             simulation.privacy.start(simulation.experiment.data, None)
         return _rounds(simulation, [], None, Callbacks(callbacks))
-    handler = RunLog(folder.path / "run.log")
-    logger = logging.getLogger("slimfl")
-    logger.addHandler(handler)
-    try:
-        with folder.writing() as writer:
-            checkpoint = folder.checkpoint()
-            if checkpoint is not None:
-                simulation.restore(checkpoint)
-            else:
-                own.check_start(folder.provenance(), simulation.own_objects())
-            if simulation.privacy is not None:
-                simulation.privacy.start(simulation.experiment.data, folder.path)
-            lines = writer.keep_until(simulation.round)
-            if simulation.experiment.data.partition != "own":  # then only the devices know
-                counts = simulation.partition.class_counts(
-                    simulation.dataset.train.labels, simulation.dataset.classes
-                )
-                folder.write_partition(counts.tolist())
-            return _rounds(simulation, lines, writer, Callbacks(callbacks))
-    finally:
-        logger.removeHandler(handler)
-        handler.close()
+    with log_to(folder.path / "run.log"), folder.writing() as writer:
+        lines = _go_back(simulation, folder, writer)
+        if simulation.privacy is not None:
+            simulation.privacy.start(simulation.experiment.data, folder.path)
+        if simulation.experiment.data.partition != "own":  # then only the devices know
+            counts = simulation.partition.class_counts(
+                simulation.dataset.train.labels, simulation.dataset.classes
+            )
+            folder.write_partition(counts.tolist())
+        return _rounds(simulation, lines, writer, Callbacks(callbacks))
+
+
+def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> list[Line]:
+    """Restore the newest checkpoint that the intact lines lead to; returns the lines up to it."""
+    found = folder.intact_metrics()
+    ahead = folder.checkpointed_round()
+    checkpoint = folder.checkpoint(at_most=len(found.lines))
+    if checkpoint is not None:
+        simulation.restore(checkpoint)
+    else:
+        own.check_start(folder.provenance(), simulation.own_objects())
+    if found.damage or ahead > len(found.lines):
+        reason = found.damage or f"the metrics end before the checkpoint of round {ahead}"
+        way = f"goes on after round {simulation.round}" if simulation.round else "starts over"
+        log.warning("%s: %s; the run %s", folder.path, reason, way)
+    return writer.keep_until(simulation.round)
 
 
 def finished(experiment: Experiment, lines: list[Line]) -> bool:
-    """Whether a run with these rounds behind it has nothing left to do."""
+    """Whether these are all rounds of a run."""
     section = experiment.federation
     if section.stop_on_convergence and convergence(lines, section) is not None:
         return True
     return len(lines) >= experiment.rounds
+
+
+def completed(folder: RunFolder, experiment: Experiment, *, verify: bool = False) -> bool:
+    """Whether a run folder has nothing left to run: all its rounds, and the last one's checkpoint.
+
+    With `verify` the checkpoint is also read, which takes longer, and found to be intact.
+    """
+    found = folder.intact_metrics()
+    rounds = len(found.lines)
+    if found.damage or not finished(experiment, found.lines):
+        return False
+    if folder.checkpointed_round() != rounds:
+        return False
+    checkpoint = folder.checkpoint() if verify else None
+    return not verify or (checkpoint is not None and checkpoint.round == rounds)
 
 
 def _rounds(

@@ -8,8 +8,8 @@ still at work.
 import time
 from collections.abc import Sequence
 
-from slimfl.errors import RunError
-from slimfl.federation import Callback, Line, RunFolder, finished
+from slimfl.errors import Interrupted, RunError
+from slimfl.federation import Callback, Line, RunFolder, completed
 from slimfl.federation.callbacks import Callbacks
 from slimfl.flower.superlink import SuperLink, UnreachableError
 
@@ -21,11 +21,11 @@ def carry_out(folder: RunFolder, superlink: SuperLink, callbacks: Sequence[Callb
     """Start the rest of a run on a SuperLink and return when it is done."""
     run = superlink.start(folder.path)
     told = Callbacks(callbacks)
-    lines = folder.metrics()
+    lines = folder.intact_metrics().lines
     told.start(folder.experiment(), len(lines))
     try:
         _watch(folder, superlink, run, told, len(lines))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         superlink.stop(run)
         raise
     finally:
@@ -38,11 +38,11 @@ def _watch(
     asked = 0.0
     while True:
         at_work = folder.in_use()
-        lines = folder.metrics()
+        lines = folder.intact_metrics().lines
         for line in _new(lines, seen):
             callbacks.round(line)
         seen = max(seen, len(lines))
-        if not at_work and finished(folder.experiment(), lines):
+        if not at_work and completed(folder, folder.experiment(), verify=True):
             return
         if not at_work and time.monotonic() - asked > ASK_S:
             try:
@@ -50,7 +50,9 @@ def _watch(
             except UnreachableError as error:
                 raise RunError(f"{error}; {_way_on(folder)}") from error
             asked = time.monotonic()
-            if state.status == "finished" and not finished(folder.experiment(), folder.metrics()):
+            if state.status == "finished" and not completed(
+                folder, folder.experiment(), verify=True
+            ):
                 reason = state.details.removeprefix("ServerApp failed with exception: ")
                 if "slimfl resume" not in reason:
                     reason = f"{reason or 'the run was ended'}; {_way_on(folder)}"
@@ -59,7 +61,7 @@ def _watch(
 
 
 def _way_on(folder: RunFolder) -> str:
-    done = len(folder.metrics())
+    done = len(folder.intact_metrics().lines)
     return f"`slimfl resume {folder.path} --superlink ...` goes on after round {done}"
 
 

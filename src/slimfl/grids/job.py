@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from slimfl.config import DataSection, Experiment, FlowerSection
-from slimfl.data import Dataset
+from slimfl.config import Experiment, FlowerSection
 from slimfl.errors import RequestError
-from slimfl.federation import Callback, RunFolder, Simulation, finished
+from slimfl.federation import Callback, RunFolder, Simulation, completed
 from slimfl.federation import run as run_simulation
 from slimfl.federation.run_folder import EXPERIMENT, METRICS
-from slimfl.federation.simulation import load_dataset
+from slimfl.grids.datasets import shared_dataset
 
 
 @dataclass(frozen=True)
@@ -48,35 +46,39 @@ class Job:
 def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
     """Run a job to its end in this process."""
     if (job.folder / EXPERIMENT).exists():
-        if is_complete(job):
+        if is_complete(job, verify=True):
             return
         folder = RunFolder.open(job.folder)
         experiment = _fitting(job, folder)
-        sim = Simulation(experiment, dataset=_dataset(experiment.data))
+        sim = Simulation(experiment, dataset=shared_dataset(experiment))
         sim.check_provenance(folder.provenance())
     else:
-        sim = Simulation(job.experiment, dataset=_dataset(job.experiment.data))
+        sim = Simulation(job.experiment, dataset=shared_dataset(job.experiment))
         folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
     run_simulation(sim, folder, callbacks)
 
 
-def is_complete(job: Job) -> bool:
-    """Whether a job has nothing left to run."""
+def is_complete(job: Job, *, verify: bool = False) -> bool:
+    """Whether a job has nothing left to run; with `verify` its last checkpoint is also read."""
     if not (job.folder / EXPERIMENT).exists():
         return False
     folder = RunFolder.open(job.folder)
-    return finished(_fitting(job, folder), folder.metrics())
+    return completed(folder, _fitting(job, folder), verify=verify)
 
 
 def _fitting(job: Job, folder: RunFolder) -> Experiment:
-    """The experiment in a job's folder, which must be the job's but for what a run settles."""
+    """The experiment in a job's folder, which must be the job's but for what a run settles.
+
+    The job says where the data are, if it does: they may have moved since the run was begun.
+    """
     held = folder.experiment()
     if _asked(held) != _asked(job.experiment):
         raise RequestError(
             f"{folder.path} holds a run of another experiment; move it away, or choose another "
             "folder"
         )
-    return held
+    where = job.experiment.data.dir or held.data.dir
+    return held.model_copy(update={"data": held.data.model_copy(update={"dir": where})})
 
 
 def _asked(experiment: Experiment) -> Experiment:
@@ -84,14 +86,3 @@ def _asked(experiment: Experiment) -> Experiment:
     here = {"engine": "auto", "threads": None, "track": (), "flower": FlowerSection()}
     data = experiment.data.model_copy(update={"dir": None})
     return experiment.model_copy(update={**here, "data": data})
-
-
-def _dataset(section: DataSection) -> Dataset:
-    """The jobs of one process share their dataset, however it is dealt to devices."""
-    content = section.model_dump(include={"dataset", "dir", "train_samples", "test_samples"})
-    return _load(DataSection(**content))
-
-
-@lru_cache(maxsize=2)
-def _load(section: DataSection) -> Dataset:
-    return load_dataset(Experiment(data=section))

@@ -11,8 +11,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 
 from slimfl.errors import RequestError, RunError
 from slimfl.grids.job import Job, complete
@@ -26,7 +27,8 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
     try:
-        futures = {pool.submit(complete, job): job for job in jobs}
+        with _interrupts_wait():
+            futures = {pool.submit(_work, complete, job): job for job in jobs}
         waiting: set[Future[None]] = set(futures)
         while waiting:
             done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
@@ -42,6 +44,37 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
     pool.shutdown()
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Processes begun in here see no Ctrl-C, not even while they import; this one does later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Stopped(BaseException):
+    """The parent wants this process to end."""
+
+
+def _work(complete: Callable[[Job], None], job: Job) -> None:
+    """Do a job; told to stop in the middle of it, remove what is half written before ending."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        complete(job)
+    except _Stopped:
+        # to return would take up the next job
+        os._exit(128 + signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def _check(future: Future[None], job: Job) -> None:
     try:
         future.result()
@@ -52,8 +85,7 @@ def _check(future: Future[None], job: Job) -> None:
 
 
 def _begin(parent: int) -> None:
-    """A worker leaves an interrupt to its parent, and does not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A worker does not outlive its parent."""
 
     def watch() -> None:
         while os.getppid() == parent:

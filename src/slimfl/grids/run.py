@@ -23,15 +23,17 @@ def run_jobs(
     *,
     workers: int | None = None,
     watch: Watcher | None = None,
+    verify: bool = False,
 ) -> None:
     """Finish all jobs; a folder that is asked for twice is run once.
 
     `on` is `local` (one process a core, or as many as `workers`), `ray` (a cluster started on this
-    machine) or the address of one, such as `ray://head:10001`.
+    machine) or the address of one, such as `ray://head:10001`. With `verify`, the last checkpoint
+    of what looks complete is read, and a damaged one is made again.
     """
     check_place(on)
     wanted = list({job.folder: job for job in jobs}.values())
-    unfinished = [job for job in wanted if not is_complete(job)]
+    unfinished = [job for job in wanted if not is_complete(job, verify=verify)]
     if not unfinished:
         return
     progress = Progress(unfinished, len(wanted) - len(unfinished), watch)

@@ -1,10 +1,11 @@
 """Write a file whole or not at all: whoever reads the path sees the old one or the new one."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from slimfl.errors import RequestError
+from slimfl.errors import RequestError, RunError
 from slimfl.files import replacing
 
 
@@ -16,6 +17,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         with replacing(path) as file:
             yield Path(file.name)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise RunError(f"the disk is full: {path} was not written; make room") from error
         raise RequestError(
             f"{path} cannot be written ({error.strerror}); choose another path"
         ) from error

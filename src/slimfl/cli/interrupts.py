@@ -1,0 +1,51 @@
+"""Ctrl-C and SIGTERM end a command as an error does: with clean-up, one sentence and a status."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from slimfl.errors import Interrupted
+
+#: A terminal, a shell and `make` may all pass on the same Ctrl-C; it counts once in this time.
+SAME_S = 1.0
+
+
+@contextmanager
+def interrupts_raise() -> Iterator[None]:
+    """Have SIGINT and SIGTERM raise `Interrupted`.
+
+    Python's own KeyboardInterrupt does not serve: typer ends the command on it without a word.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    last_s = -SAME_S
+
+    def raise_interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal last_s
+        if time.monotonic() - last_s >= SAME_S:
+            last_s = time.monotonic()
+            raise Interrupted(number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as in a shell script's background job
+            signal.signal(number, raise_interrupted)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def resumed_by(command: str) -> Iterator[None]:
+    """Inside this, whoever interrupts is told to go on with `command`."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        interrupted.way_on = f"`{command}` goes on from the last complete round"
+        raise

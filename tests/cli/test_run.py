@@ -1,0 +1,245 @@
+"""`slimfl run` and `slimfl resume`: grids, folders, two processes at once, interruptions."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from slimfl.cli import main
+
+TINY = [
+    "--method", "slimfl", "--rounds", "2", "--devices", "2", "--json",
+    "--set", "data.dataset=synthetic", "--set", "data.train_samples=100",
+    "--set", "data.test_samples=20", "--set", "training.steps=1", "--set", "data.partition=iid",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def quick_report(monkeypatch):
+    """The report takes longer than these runs and is tested elsewhere."""
+    monkeypatch.setattr("slimfl.report.write_report", lambda records, path: path)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run the command in this process, in an empty folder: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def numbers(folder):
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    for line in lines:
+        del line["seconds"]
+    newest = sorted((folder / "checkpoints").glob("*.safetensors"))[-1]
+    return lines, load_file(newest)["global"]
+
+
+def assert_same(folder, other):
+    (lines, weights), (other_lines, other_weights) = numbers(folder), numbers(other)
+    assert lines == other_lines
+    np.testing.assert_array_equal(weights, other_weights)
+
+
+AXES = {
+    "data.train_samples": ("40", "100"),
+    "data.test_samples": ("20", "30"),
+    "data.normalise": ("standard", "plain"),
+}
+
+
+@pytest.mark.parametrize("mode", ["serial", "local", "resume"])
+def test_every_point_of_a_grid_has_its_own_data(mode, here, tmp_path):
+    together = tmp_path / "together"
+    grid = [word for key in AXES for word in ("--grid", f"{key}={','.join(AXES[key])}")]
+    request = ["run", *TINY, *grid, "--out", together]
+    status, _, error = here(*request, *(["--on", "local"] if mode == "local" else []))
+    assert status == 0, error
+    if mode == "resume":
+        for folder in together.iterdir():
+            shutil.rmtree(folder / "checkpoints")
+        assert here("resume", together)[0] == 0
+    for samples in AXES["data.train_samples"]:
+        for tests in AXES["data.test_samples"]:
+            for kind in AXES["data.normalise"]:
+                point = [
+                    f"data.train_samples={samples}",
+                    f"data.test_samples={tests}",
+                    f"data.normalise={kind}",
+                ]
+                alone = tmp_path / "-".join(point)
+                options = [word for text in point for word in ("--set", text)]
+                assert here("run", *TINY, *options, "--set", "threads=1", "--out", alone)[0] == 0
+                name = "-".join(["slimfl", *point, "seed0"])
+                assert_same(together / name, alone / "slimfl-seed0")
+                counts = json.loads((together / name / "partition.json").read_text())
+                assert sum(map(sum, counts["class_counts"])) == int(samples)
+
+
+def test_two_datasets_in_one_grid(here, tmp_path):
+    from slimfl.data import save, synthetic
+
+    other = tmp_path / "other"
+    other.mkdir()
+    drawn = synthetic(seed=3)
+    save(other, drawn.train, drawn.test)
+    status, _, error = here("run", *TINY, "--grid", f"data.dataset=synthetic,{other}", "--out", "g")
+    assert status == 0, error
+    assert here("run", *TINY, "--set", f"data.dataset={other}", "--out", "alone")[0] == 0
+    ours = next(p for p in (tmp_path / "g").iterdir() if "synthetic" not in p.name)
+    assert_same(ours, tmp_path / "alone/slimfl-seed0")
+    assert here("run", *TINY, "--out", "plain")[0] == 0
+    synthetic_run = tmp_path / "g/slimfl-data.dataset=synthetic-seed0"
+    assert_same(synthetic_run, tmp_path / "plain/slimfl-seed0")
+
+
+def test_grid_values_stay_below_out_and_apart(here, tmp_path):
+    (tmp_path / "deep/er").mkdir(parents=True)
+    from slimfl.data import save, synthetic
+
+    places = ["../../set", "../../se/t", "../../se_t"]
+    drawn = synthetic()
+    for place in places:
+        folder = tmp_path / "deep/er" / place
+        folder.mkdir(parents=True)
+        save(folder, drawn.train, drawn.test)
+    os.chdir(tmp_path / "deep/er")
+    values = ",".join(places)
+    status, _, error = here("run", *TINY, "--grid", f"data.dataset={values}", "--out", "g")
+    assert status == 0, error
+    runs = [p.parent for p in tmp_path.rglob("experiment.toml")]
+    assert len(runs) == 3
+    assert {p.parent for p in runs} == {tmp_path / "deep/er/g"}
+
+
+def test_a_long_grid_value_is_a_short_folder(here, tmp_path):
+    from slimfl.grids.names import run_name
+
+    names = {run_name(["slimfl", f"data.dataset={'x' * 300}{end}"]) for end in "ab"}
+    assert len(names) == 2
+    assert all(len(name) < 240 for name in names)
+    assert run_name(["..", "/"]).startswith("_")
+
+
+def test_a_run_folder_is_no_group(here, tmp_path):
+    assert here("run", *TINY, "--out", "g")[0] == 0
+    status, _, error = here("run", *TINY, "--out", "g/slimfl-seed0")
+    assert status == 2
+    assert "--out" in error
+
+
+def test_folders_without_an_experiment_are_empty(here, tmp_path):
+    (tmp_path / "g/slimfl-seed0").mkdir(parents=True)
+    (tmp_path / "g/slimfl-seed0/experiment.toml.tmp").write_text("rou")
+    status, _, error = here("resume", "g")
+    assert status == 2
+    assert "use `slimfl run`" in error
+    assert here("run", *TINY, "--out", "g")[0] == 0
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_group_grows_by_other_runs_and_refuses_the_same(here):
+    assert here("run", *TINY, "--out", "g")[0] == 0
+    assert here("run", *TINY, "--seed", 1, "--out", "g")[0] == 0
+    status, _, error = here("run", *TINY, "--seed", "1,2", "--out", "g")
+    assert status == 2
+    assert "slimfl resume g" in error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"runs": {"../x": ""}}',
+        '{"runs": {"a/b": ""}}',
+        '{"runs": {"..": ""}}',
+        '{"runs": {"x": "rounds ="}}',
+        '{"runs": {"x": 3}}',
+    ],
+)
+def test_a_damaged_or_hostile_plan_is_refused(text, here, tmp_path):
+    (tmp_path / "g").mkdir()
+    (tmp_path / "g/plan.json").write_text(text)
+    status, _, error = here("resume", "g")
+    assert status == 2
+    assert error.count("\n") == 1
+    assert [p.name for p in tmp_path.rglob("*")] == ["g", "plan.json"]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", "from slimfl.cli import main; main()", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.slow
+def test_of_two_runs_started_at_once_one_wins(tmp_path):
+    group = tmp_path / "g"
+    rates = ("0.1", "0.2")
+    children = [
+        start("run", *TINY, "--set", f"training.learning_rate={rate}", "--out", group)
+        for rate in rates
+    ]
+    errors = [child.communicate(timeout=300)[1] for child in children]
+    assert sorted(child.returncode for child in children) == [0, 2], errors
+    winner = next(k for k, child in enumerate(children) if child.returncode == 0)
+    assert errors[1 - winner].count("\n") == 1
+    assert str(group) in errors[1 - winner]
+    written = (group / "slimfl-seed0/experiment.toml").read_text()
+    assert f"learning_rate = {rates[winner]}\n" in written
+
+
+def test_a_group_in_use_refuses_others(here, tmp_path):
+    from slimfl.grids.group import new_group
+
+    with new_group(tmp_path / "g"):
+        for request in (("run", *TINY, "--out", "g"), ("resume", "g")):
+            status, _, error = here(*request)
+            assert status == 2
+            assert "another process" in error
+    assert here("run", *TINY, "--out", "g")[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on", [None, "local"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_says_how_to_resume(number, status, on, tmp_path):
+    group = tmp_path / "my runs"
+    request = ["run", *TINY, "--seed", "0,1", "--rounds", 2000, "--out", group]
+    child = start(*request, *(["--on", on] if on else []), start_new_session=True)
+    begun = group / "slimfl-seed0/checkpoints/round-00000003.safetensors"
+    deadline = time.monotonic() + 120
+    while not begun.exists() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if on and number == signal.SIGINT:
+        os.killpg(child.pid, number)  # as a terminal does
+    else:
+        child.send_signal(number)
+    error = child.communicate(timeout=60)[1]
+    assert child.returncode == status, error
+    last = error.splitlines()[-1]
+    assert last == (
+        f"slimfl: interrupted; `slimfl resume '{group}'` goes on from the last complete round"
+    )
+    assert "Traceback" not in error
+    assert not list(group.rglob("*.tmp"))
