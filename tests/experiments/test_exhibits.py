@@ -19,6 +19,7 @@ from slimfl.experiments.exhibits.table6 import decoded
 from slimfl.experiments.reproduce import (
     as_csv,
     as_markdown,
+    cells_of,
     recipes,
     reproduce,
     unfinished,
@@ -258,15 +259,26 @@ def test_what_is_unfinished_is_told(tmp_path):
     chosen = recipes(["table3"])
     asked = len(grid.all_cells(SMOKE))
     assert unfinished(recipes(["table6"]), SMOKE, tmp_path) == ""
-    assert unfinished(chosen, SMOKE, tmp_path) == f"Of {asked} runs 0 are finished."
+    assert unfinished(chosen, SMOKE, tmp_path) == f"0 of {asked} runs are finished."
     job = grid.all_cells(SMOKE)[0].job(tmp_path)
     RunFolder.create(job.folder, job.experiment, {})
     (job.folder / "metrics.jsonl").write_text('{"round": 1}\n')
     lacking = unfinished(chosen, SMOKE, tmp_path)
-    assert lacking.endswith("these came so far: slimfl-poor-alpha0.1-seed0 to round 1.")
+    assert lacking.endswith("In progress: slimfl-poor-alpha0.1-seed0 at round 1 of 5.")
     document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking)
     assert document["unfinished"] == lacking
     assert lacking in (tmp_path / "out/index.html").read_text()
+
+
+def test_seed_0_of_all_settings_is_computed_first():
+    chosen = recipes(["all"])
+    for scale in SCALES.values():
+        cells = cells_of(chosen, scale)
+        seeds = [cell.experiment.seed for cell in cells]
+        assert seeds == sorted(seeds)
+        assert len(set(cells)) == len(cells)
+        first = [cell.experiment.radio.channel for cell in cells[:6]]
+        assert first == ["poor"] * 3 + ["good"] * 3
 
 
 def test_everything_is_written(counted):

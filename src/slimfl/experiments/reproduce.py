@@ -28,7 +28,7 @@ from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import RULE
 from slimfl.federation.run_folder import EXPERIMENT
 from slimfl.grids import Watcher, is_complete, run_jobs
-from slimfl.report import RunRecord, load, save
+from slimfl.report import save
 from slimfl.report.whole_file import whole_file
 
 #: Unfinished runs that are named one by one.
@@ -58,26 +58,27 @@ def reproduce(
     watch: Watcher | None = None,
 ) -> list[Exhibit]:
     """Make the exhibits; without `run`, of the runs that are there, finished or not."""
-    cells = _cells(chosen, scale)
+    cells = cells_of(chosen, scale)
     if run:
         run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
-    runs = {cell: record for cell in cells if (record := _begun(cell, cache))}
+    runs = {cell: record for cell in cells if (record := cell.record(cache))}
     return [recipe.show(scale, runs) for recipe in chosen]
 
 
 def unfinished(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> str:
     """What the exhibits lack, in a sentence or two; empty where all runs are finished."""
-    jobs = [cell.job(cache) for cell in _cells(chosen, scale)]
+    jobs = [cell.job(cache) for cell in cells_of(chosen, scale)]
     begun = [job for job in jobs if (job.folder / EXPERIMENT).exists()]
     open_ = [job for job in begun if not is_complete(job)]
     if len(begun) == len(jobs) and not open_:
         return ""
     reached = ", ".join(
-        f"{job.name.rpartition('-')[0]} to round {job.rounds_done}" for job in open_[:MANY]
+        f"{job.name.rpartition('-')[0]} at round {job.rounds_done} of {job.rounds}"
+        for job in open_[:MANY]
     )
     more = f" and {len(open_) - MANY} more" if len(open_) > MANY else ""
-    went = f"; these came so far: {reached}{more}" if open_ else ""
-    return f"Of {len(jobs)} runs {len(begun) - len(open_)} are finished{went}."
+    went = f" In progress: {reached}{more}." if open_ else ""
+    return f"{len(begun) - len(open_)} of {len(jobs)} runs are finished.{went}"
 
 
 def write(
@@ -126,13 +127,10 @@ def as_markdown(table: Table) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _cells(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
-    return list(dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale)))
-
-
-def _begun(cell: Cell, cache: Path) -> RunRecord | None:
-    folder = cell.job(cache).folder
-    return load(folder) if (folder / EXPERIMENT).exists() else None
+def cells_of(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
+    """Every run once: seed 0 of all settings, then the others, so that an early look has all."""
+    cells = dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale))
+    return sorted(cells, key=lambda cell: cell.experiment.seed)
 
 
 def _text(path: Path, text: str) -> None:

@@ -348,10 +348,15 @@ def run(
     simulation: Simulation,
     folder: RunFolder | None = None,
     callbacks: Sequence[Callback] = (),
+    *,
+    until: int | None = None,
 ) -> list[Line]:
-    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only."""
+    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only.
+
+    `until` is a round to stop after, whatever number of rounds the experiment asks for.
+    """
     if folder is None:
-        return _rounds(simulation, [], None, Callbacks(callbacks))
+        return _rounds(simulation, [], None, Callbacks(callbacks), until)
     handler = logging.FileHandler(folder.path / "run.log", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("slimfl")
@@ -367,32 +372,36 @@ def run(
                     simulation.dataset.train.labels, simulation.dataset.classes
                 )
                 folder.write_partition(counts.tolist())
-            return _rounds(simulation, lines, writer, Callbacks(callbacks))
+            return _rounds(simulation, lines, writer, Callbacks(callbacks), until)
     finally:
         logger.removeHandler(handler)
         handler.close()
 
 
-def finished(experiment: Experiment, lines: list[Line]) -> bool:
+def finished(experiment: Experiment, lines: list[Line], until: int | None = None) -> bool:
     """Whether a run with these rounds behind it has nothing left to do."""
     section = experiment.federation
     if section.stop_on_convergence and convergence(lines, section) is not None:
         return True
-    return len(lines) >= experiment.rounds
+    return len(lines) >= (experiment.rounds if until is None else until)
 
 
 def _rounds(
-    simulation: Simulation, lines: list[Line], writer: RunWriter | None, callbacks: Callbacks
+    simulation: Simulation,
+    lines: list[Line],
+    writer: RunWriter | None,
+    callbacks: Callbacks,
+    until: int | None,
 ) -> list[Line]:
     experiment = simulation.experiment
     callbacks.start(experiment, len(lines))
     try:
-        while not finished(experiment, lines):
+        while not finished(experiment, lines, until):
             line = simulation.step()
             lines.append(line)
             if writer is not None:
                 writer.append(line)
-                last = finished(experiment, lines)
+                last = finished(experiment, lines, until)
                 if last or simulation.round % experiment.federation.checkpoint_every == 0:
                     writer.checkpoint(simulation.checkpoint())
             callbacks.round(line)

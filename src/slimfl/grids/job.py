@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from slimfl.config import DataSection, Experiment, FlowerSection
+from slimfl.config import DataSection, Experiment, FederationSection, FlowerSection
 from slimfl.data import Dataset
 from slimfl.errors import RequestError
 from slimfl.federation import Callback, RunFolder, Simulation, finished
@@ -22,6 +22,14 @@ class Job:
 
     folder: Path
     experiment: Experiment
+    until: int | None = None
+    """Stop after this round, however many the experiment asks for. The folder may hold more or
+    fewer rounds, and an experiment that differs in its length alone (`beginning`)."""
+
+    @property
+    def rounds(self) -> int:
+        """The round after which there is nothing left to do."""
+        return self.experiment.rounds if self.until is None else self.until
 
     @property
     def name(self) -> str:
@@ -57,7 +65,7 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
     else:
         sim = Simulation(job.experiment, dataset=_dataset(job.experiment.data))
         folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
-    run_simulation(sim, folder, callbacks)
+    run_simulation(sim, folder, callbacks, until=job.until)
 
 
 def is_complete(job: Job) -> bool:
@@ -65,18 +73,40 @@ def is_complete(job: Job) -> bool:
     if not (job.folder / EXPERIMENT).exists():
         return False
     folder = RunFolder.open(job.folder)
-    return finished(_fitting(job, folder), folder.metrics())
+    return finished(_fitting(job, folder), folder.metrics(), job.until)
 
 
 def _fitting(job: Job, folder: RunFolder) -> Experiment:
     """The experiment in a job's folder, which must be the job's but for what a run settles."""
-    held = folder.experiment()
-    if _asked(held) != _asked(job.experiment):
+    held, asked = folder.experiment(), job.experiment
+    both = (held, asked) if job.until is None else (beginning(held), beginning(asked))
+    if _asked(both[0]) != _asked(both[1]):
         raise RequestError(
             f"{folder.path} holds a run of another experiment; move it away, or choose another "
             "folder"
         )
     return held
+
+
+def beginning(experiment: Experiment) -> Experiment:
+    """An experiment without its length: all that its rounds depend on, one after the other.
+
+    Two experiments with the same beginning have the same rounds, as far as both go. Only a cosine
+    schedule looks ahead to the last round.
+    """
+    if experiment.training.schedule == "cosine":
+        return experiment
+    section = experiment.federation
+    free = {"checkpoint_every"}
+    if not section.stop_on_convergence:
+        free |= {"convergence_window", "convergence_accuracy", "convergence_deviation"}
+    defaults = {key: FederationSection.model_fields[key].default for key in free}
+    return experiment.model_copy(
+        update={
+            "rounds": Experiment.model_fields["rounds"].default,
+            "federation": section.model_copy(update=defaults),
+        }
+    )
 
 
 def _asked(experiment: Experiment) -> Experiment:

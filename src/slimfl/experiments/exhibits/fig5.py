@@ -37,7 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def setting(scale: Scale, name: str) -> list[Cell]:
     """One setting under every seed."""
     changes = SETTINGS[name]
-    return [cell(scale, alpha=ALPHA, seed=seed, **changes) for seed in range(scale.seeds_elsewhere)]
+    return [cell(scale, alpha=ALPHA, seed=seed, **changes) for seed in range(scale.seeds_curves)]
 
 
 def cells(scale: Scale) -> list[Cell]:
