@@ -36,7 +36,8 @@ def test_key_follows_the_numbers_and_not_the_circumstances():
     assert tiny(track=("tensorboard",)).key == base.key
     others = [
         tiny(seed=1), tiny(federation__evaluate_every=2), tiny(method="vanilla-0.5x"),
-        tiny(radio__noise_dbm=-45.0), tiny(training__weights=(0.3, 0.7)), tiny(data__alpha=0.1), tiny(engine="torch"),
+        tiny(radio__noise_dbm=-45.0), tiny(training__weights=(0.3, 0.7)), tiny(data__alpha=0.1),
+        tiny(engine="torch"),
     ]  # fmt: skip
     assert len({base.key, *(other.key for other in others)}) == len(others) + 1
 

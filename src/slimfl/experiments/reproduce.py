@@ -13,13 +13,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import platform
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
+from slimfl.experiments import archive as archives
+from slimfl.experiments import made_with
 from slimfl.experiments.cells import Cell
 from slimfl.experiments.exhibit import Exhibit, Recipe, Table
 from slimfl.experiments.exhibits import RECIPES
@@ -56,9 +56,16 @@ def reproduce(
     workers: int | None = None,
     run: bool = True,
     watch: Watcher | None = None,
+    archive: Path | None = None,
 ) -> list[Exhibit]:
-    """Make the exhibits; without `run`, of the runs that are there, finished or not."""
+    """Make the exhibits; without `run`, of the runs that are there, finished or not.
+
+    Runs that are further in the archive than in the cache are taken from there.
+    """
     cells = cells_of(chosen, scale)
+    if archive is not None:
+        for cell in cells:
+            archives.unpack(cell, archive, cache)
     if run:
         run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
     runs = {cell: record for cell in cells if (record := cell.record(cache))}
@@ -79,6 +86,11 @@ def unfinished(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> str:
     more = f" and {len(open_) - MANY} more" if len(open_) > MANY else ""
     went = f" In progress: {reached}{more}." if open_ else ""
     return f"{len(begun) - len(open_)} of {len(jobs)} runs are finished.{went}"
+
+
+def every_cell(scale: Scale) -> list[Cell]:
+    """The runs of all exhibits and studies."""
+    return cells_of(list(RECIPES.values()), scale)
 
 
 def write(
@@ -103,8 +115,8 @@ def write(
         "command": command,
         "shortened": scale.shortened,
         "unfinished": lacking,
-        "versions": _versions(),
-        "engine": _engine(),
+        "versions": made_with.versions(),
+        "engine": f"{made_with.engine()}, weights drawn by {made_with.weights()}",
         "seeds": list(range(scale.seeds)),
         "rule": RULE,
         "exhibits": written,
@@ -136,20 +148,3 @@ def cells_of(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
 def _text(path: Path, text: str) -> None:
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def _engine() -> str:
-    """What the last bit of a run depends on beside versions: whose instructions add up."""
-    import torch
-
-    start = f"weights drawn by torch ({torch.backends.cpu.get_cpu_capability()})"
-    try:
-        from slimfl import _native as native
-    except ImportError:
-        return f"torch, {start}"
-    return f"native ({native.simd_levels()[0]}), {start}"
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: metadata.version(name) for name in ("slimfl", "torch", "numpy")}
-    return {"python": platform.python_version(), **packages}

@@ -20,6 +20,7 @@ from slimfl.config import Experiment
 from slimfl.data import Dataset, load_section, partition
 from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, choose
 from slimfl.errors import RequestError, RunError
+from slimfl.federation.absent import over_all
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.checkpoint import Checkpoint
 from slimfl.federation.convergence import convergence
@@ -196,10 +197,13 @@ class Simulation:
                     "round %d: update of device %d refused: it %s", number, task.device, error
                 )
                 refused.append(task.device)
-        if self.privacy is None:
+        if self.privacy is not None:
+            self.global_model = self.privacy.result(average, number)
+        elif federation.absent == "skip":
             self.global_model = average.result()
         else:
-            self.global_model = self.privacy.result(average, number)
+            asked = len(who.active) + len(who.dropped_out)
+            self.global_model = over_all(average, asked, federation.absent)
         self.round = number
         trained = time.perf_counter()
 

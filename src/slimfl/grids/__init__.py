@@ -4,8 +4,17 @@ A job is a run folder and the experiment to finish in it. What it computes does 
 or when it runs, or on what runs beside it.
 """
 
-from slimfl.grids.job import Job, beginning, complete, is_complete
+from slimfl.grids.job import Job, beginning, complete, is_complete, same_rounds
 from slimfl.grids.run import check_place, run_jobs
 from slimfl.grids.watching import Watcher
 
-__all__ = ["Job", "Watcher", "beginning", "check_place", "complete", "is_complete", "run_jobs"]
+__all__ = [
+    "Job",
+    "Watcher",
+    "beginning",
+    "check_place",
+    "complete",
+    "is_complete",
+    "run_jobs",
+    "same_rounds",
+]

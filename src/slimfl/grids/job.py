@@ -15,6 +15,9 @@ from slimfl.federation import run as run_simulation
 from slimfl.federation.run_folder import EXPERIMENT, METRICS
 from slimfl.federation.simulation import load_dataset
 
+#: Training images of the datasets that are known by name, to weigh epochs against steps.
+_IMAGES = 60_000
+
 
 @dataclass(frozen=True)
 class Job:
@@ -41,7 +44,11 @@ class Job:
         """Work of a round, to weigh jobs against each other on a progress bar."""
         one = self.experiment
         trained = [w for w in one.model.widths if one.method in ("slimfl", f"vanilla-{w}x")]
-        images = one.federation.devices * one.training.batch_size * (one.training.steps or 375)
+        training = one.training
+        # epochs pass over the whole dataset, however many devices share it
+        images = _IMAGES * (training.epochs or 1)
+        if training.steps is not None:
+            images = one.federation.devices * training.batch_size * training.steps
         return images * sum(width**2 for width in trained or one.model.widths)
 
     @property
@@ -78,9 +85,9 @@ def is_complete(job: Job) -> bool:
 
 def _fitting(job: Job, folder: RunFolder) -> Experiment:
     """The experiment in a job's folder, which must be the job's but for what a run settles."""
-    held, asked = folder.experiment(), job.experiment
-    both = (held, asked) if job.until is None else (beginning(held), beginning(asked))
-    if _asked(both[0]) != _asked(both[1]):
+    held = folder.experiment()
+    whole = _asked(held) == _asked(job.experiment)
+    if not whole and (job.until is None or not same_rounds(held, job.experiment)):
         raise RequestError(
             f"{folder.path} holds a run of another experiment; move it away, or choose another "
             "folder"
@@ -107,6 +114,11 @@ def beginning(experiment: Experiment) -> Experiment:
             "federation": section.model_copy(update=defaults),
         }
     )
+
+
+def same_rounds(one: Experiment, other: Experiment) -> bool:
+    """Whether two experiments have the same rounds, as far as both go."""
+    return _asked(beginning(one)) == _asked(beginning(other))
 
 
 def _asked(experiment: Experiment) -> Experiment:
