@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from slimfl.experiments import printed
+
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
 #: Shown in this order; other scales come between them.
 FIRST, LAST = "small", "paper"
@@ -127,7 +129,7 @@ def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) ->
         lines += [*_table(given["headings"], given["rows"]), ""]
     if exhibit["claims"]:
         rows = [row for claim in exhibit["claims"] for row in _claim(claim)]
-        heads = ["claim", "where", "quantity", "paper", "ours", "verdict"]
+        heads = ["claim", "where", "quantity", "paper", "ours", "verdict", "seeds"]
         lines += [*_table(heads, rows), ""]
     lines += [f"* {note}" for note in exhibit.get("notes", ())]
     lines += [""] if exhibit.get("notes") else []
@@ -143,7 +145,7 @@ def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) ->
 
 
 def _claim(claim: dict[str, Any]) -> list[list[str]]:
-    """One row a comparison; claim and verdict are named once."""
+    """One row per comparison and per difference; claim, verdict and seeds are named once."""
     rows = [
         [
             "",
@@ -152,10 +154,18 @@ def _claim(claim: dict[str, Any]) -> list[list[str]]:
             _value(comparison, "paper"),
             _value(comparison, "ours"),
             "",
+            "",
         ]
         for comparison in claim.get("comparisons") or ()
-    ] or [[""] * 6]
+    ] or [[""] * 7]
     rows[0][0], rows[0][1], rows[0][5] = claim["text"], claim.get("source", ""), claim["verdict"]
+    rows[0][6] = str(claim.get("seeds") or "")
+    rows += [
+        ["", "", printed.pair(each), "", printed.difference(each), "", ""]
+        for each in claim.get("differences") or ()
+    ]
+    if claim.get("reason"):
+        rows[0][5] += f". {claim['reason']}"
     return rows
 
 

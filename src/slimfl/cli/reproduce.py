@@ -263,6 +263,8 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
     from rich.markup import escape
     from rich.table import Table
 
+    from slimfl.experiments import printed
+
     table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(exhibit.table.headings):
         table.add_column(escape(heading), justify="left" if number == 0 else "right")
@@ -270,7 +272,11 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
         table.add_row(*map(escape, row))
     yield table
     for claim in exhibit.claims:
-        yield f"  [bold]{claim.verdict}[/bold]: {escape(claim.text)}"
+        seeds = printed.claim_seeds({"seeds": claim.seeds})
+        behind = f" ({seeds})" if seeds else ""
+        yield f"  [bold]{claim.verdict}[/bold]{behind}: {escape(claim.text)}"
+        for each in (one.as_json() for one in claim.differences):
+            yield escape(f"      {printed.pair(each)}: {printed.difference(each)}")
     yield ""
 
 

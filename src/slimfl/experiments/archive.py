@@ -19,6 +19,7 @@ import lzma
 import shutil
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,11 +33,14 @@ from slimfl.federation import Line, RunFolder
 from slimfl.federation import checkpoint as checkpoints
 from slimfl.federation.run_folder import EXPERIMENT, METRICS, PARTITION
 from slimfl.grids import same_rounds
+from slimfl.radio import channel
 from slimfl.report.whole_file import whole_file
 
 ARCHIVE = Path("results/cells")
 MANIFEST, CHECKPOINT = "cell.json", "checkpoint.safetensors"
 FORMAT = 1
+#: What made rounds on a machine of which nothing is recorded.
+UNKNOWN = "unknown"
 #: Bytes that a file may have when it is unpacked.
 LIMITS = {
     MANIFEST: 1_000_000,
@@ -155,7 +159,8 @@ def find(archive: Path, cell: Cell) -> ArchivedCell | None:
             raise ValueError
         manifest["files"] = {name: str(manifest["files"][name]) for name in _FILES}
         for stretch in manifest["made"]:
-            stretch["until"], stretch["engine"], stretch["weights"], stretch["versions"]["torch"]
+            stretch["until"], stretch["versions"].items()
+            stretch["engine"], stretch["weights"], stretch["gains"]
     except (ValueError, KeyError, TypeError):
         raise RequestError(
             f"{folder / MANIFEST} is damaged; restore the folder, or remove it"
@@ -201,7 +206,7 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
     manifest = {
         "format": FORMAT,
         "rounds": rounds,
-        "made": _made(before, rounds, folder.provenance()),
+        "made": _made(before, [json.loads(line) for line in lines], folder),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
     # last: until then the sums are those of the files before, so an interruption is noticed
@@ -254,16 +259,45 @@ def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
 
 
 def _made(
-    before: ArchivedCell | None, rounds: int, provenance: dict[str, Any]
+    before: ArchivedCell | None, lines: Sequence[Line], folder: RunFolder
 ) -> list[dict[str, Any]]:
-    """What made the rounds: those before as the archive says, the new ones this machine."""
+    """What made the rounds: those before as the archive says, the new ones this machine.
+
+    A run folder does not say where its rounds were made. Rounds whose gains have other last bits
+    than the ones drawn here were made elsewhere.
+    """
+    here = {
+        "engine": made_with.engine(),
+        "weights": made_with.drawn_weights(),
+        "gains": made_with.drawn_gains(),
+    }
     made = list(before.made) if before else []
-    here = {"engine": made_with.engine(), "weights": made_with.weights()}
+    known = made[-1]["until"] if made else 0
+    elsewhere = _last_made_elsewhere(folder.experiment(), lines)
+    if elsewhere > known:
+        versions = folder.provenance().get("versions", {})
+        made.append({"until": elsewhere, **dict.fromkeys(here, UNKNOWN), "versions": versions})
+    if elsewhere == len(lines):
+        return made
     # the run's own folder knows the versions it was begun with
-    versions = made_with.versions() if made else provenance.get("versions", made_with.versions())
-    if made and {k: made[-1][k] for k in here} == here and made[-1]["versions"] == versions:
+    versions = made_with.versions()
+    if not made:
+        versions = folder.provenance().get("versions", versions)
+    if made and made[-1] == {"until": made[-1]["until"], **here, "versions": versions}:
         made.pop()
-    return [*made, {"until": rounds, **here, "versions": versions}]
+    return [*made, {"until": len(lines), **here, "versions": versions}]
+
+
+def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[Line]) -> int:
+    """The last round whose gains are not to the bit those that this machine draws; 0 for none."""
+    link = channel(experiment.radio)
+    devices = experiment.federation.devices
+    for line in reversed(lines):
+        drawn = link.gains(experiment.seed, line["round"], devices)[line["devices"]]
+        if drawn.tolist() != line["gains"]:
+            number: int = line["round"]
+            return number
+    return 0
 
 
 def _checkpoint_path(folder: Path, rounds: int) -> Path:

@@ -1,8 +1,9 @@
 """From names to a folder: run what is missing, make the exhibits, write them down.
 
     OUT/results.json        everything below as data, with commands, versions and seeds
-    OUT/tables/NAME.csv     one table an exhibit, and the same as NAME.md
-    OUT/figures/NAME.png    one figure an exhibit where there is one, and the same as NAME.pdf
+    OUT/tables/NAME.csv     one table per exhibit, and the same as NAME.md
+    OUT/tables/verdicts.csv every claim with its verdict, seeds and paired differences
+    OUT/figures/NAME.png    one figure per exhibit where there is one, and the same as NAME.pdf
     OUT/index.html          the paper's claims, our tables and figures, and the verdicts
 
 Runs are kept beside it, in a cache that all scales share.
@@ -19,11 +20,12 @@ from typing import Any
 
 from slimfl.errors import RequestError
 from slimfl.experiments import archive as archives
-from slimfl.experiments import made_with
+from slimfl.experiments import made_with, printed
 from slimfl.experiments.cells import Cell
 from slimfl.experiments.exhibit import Exhibit, Recipe, Table
 from slimfl.experiments.exhibits import RECIPES
 from slimfl.experiments.page import write_page
+from slimfl.experiments.reasons import reason
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import RULE
 from slimfl.federation.run_folder import EXPERIMENT
@@ -109,7 +111,13 @@ def write(
             for kind in ("png", "pdf"):
                 save(exhibit.figure, out / "figures" / f"{exhibit.name}.{kind}")
             figures.append(f"figures/{exhibit.name}.png")
-        written.append({**exhibit.as_json(), "figures": figures})
+        told = exhibit.as_json()
+        for claim, words in zip(exhibit.claims, told["claims"], strict=True):
+            words["reason"] = reason(claim, scale)
+        written.append({**told, "figures": figures})
+    verdicts = verdict_table(written)
+    _text(out / "tables" / "verdicts.csv", as_csv(verdicts))
+    _text(out / "tables" / "verdicts.md", as_markdown(verdicts))
     document = {
         "scale": scale.name,
         "command": command,
@@ -124,6 +132,26 @@ def write(
     _text(out / "results.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     write_page(document, out)
     return document
+
+
+def verdict_table(exhibits: Sequence[dict[str, Any]]) -> Table:
+    """Every claim with its verdict, the seeds behind it and the differences between methods."""
+    rows = [
+        [
+            exhibit["title"].partition(":")[0],
+            claim["text"],
+            claim["verdict"],
+            printed.claim_seeds(claim),
+            "; ".join(
+                f"{printed.pair(each)}: {printed.difference(each)}" for each in claim["differences"]
+            ),
+            claim["reason"],
+        ]
+        for exhibit in exhibits
+        for claim in exhibit["claims"]
+    ]
+    headings = ["table or figure", "claim", "verdict", "seeds", "paired differences", "reason"]
+    return Table(headings, rows)
 
 
 def as_csv(table: Table) -> str:
