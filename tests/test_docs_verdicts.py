@@ -230,3 +230,22 @@ def test_a_torn_file_is_refused_by_its_name(results, tmp_path):
     (folder / "small/results.json").write_text('{"scale": "sm')
     with pytest.raises(verdicts.ResultsError, match=r"small/results\.json cannot be used"):
         made(folder, tmp_path)
+
+
+def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results, tmp_path):
+    folder = results("small")
+    made(folder, tmp_path)
+    page = tmp_path / "generated" / "vanilla.md"
+    assert "no answer" in page.read_text()
+    headings, paper = ["reading", "0.5x"], ["the paper", "39"]
+    study = CHOICES | {"name": "vanilla", "verdict": "no claim", "title": "Readings"}
+    for scale, row, answered in (
+        ("standard", ["a", "not run"], False),
+        ("paper", ["a", "40"], True),
+    ):
+        table = {"headings": headings, "rows": [paper, row]}
+        results(scale, (TABLE_3, CHOICES, study | {"table": table}))
+        text, _ = made(folder, tmp_path)
+        assert ("no answer" not in page.read_text()) is answered
+        assert "Readings" not in text  # no verdict, so no row among the paper's
+    assert "| a | 40 |" in page.read_text()

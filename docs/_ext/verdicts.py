@@ -12,10 +12,14 @@ from typing import Any
 from slimfl.experiments import printed
 
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
-#: Shown in this order; other scales come between them.
-FIRST, LAST = "small", "paper"
+#: Shown in this order; other scales come before the last.
+ORDER = {"standard": 0, "small": 1, "paper": 3}
 #: The exhibit that measures what no source settles; it has a section of its own.
 CHOICES = "choices"
+#: The study of the paper's Vanilla FL; it has a page of its own.
+VANILLA = "vanilla"
+#: Both have no claims of the paper, and so no verdict.
+OURS = (CHOICES, VANILLA)
 
 
 class ResultsError(Exception):
@@ -23,7 +27,7 @@ class ResultsError(Exception):
 
 
 def write(folder: Path, results: Path) -> None:
-    """Write verdicts.md and choices.md, and copy the figures that they show.
+    """Write verdicts.md, choices.md and vanilla.md, and copy the figures that they show.
 
     Args:
         folder: Where the pages' generated parts are; figures are referred to as `_generated/NAME`.
@@ -33,6 +37,7 @@ def write(folder: Path, results: Path) -> None:
     documents = read(results)
     (folder / "verdicts.md").write_text(_text(verdicts(documents, folder)), encoding="utf-8")
     (folder / "choices.md").write_text(_text(choices(documents, folder)), encoding="utf-8")
+    (folder / "vanilla.md").write_text(_text(vanilla(documents, folder)), encoding="utf-8")
 
 
 def read(results: Path) -> dict[str, dict[str, Any]]:
@@ -52,8 +57,7 @@ def read(results: Path) -> dict[str, dict[str, Any]]:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise ResultsError(f"{path} cannot be used: {what}") from error
         documents[document["scale"]] = {**document, "folder": path.parent}
-    places = {FIRST: 0, LAST: 2}
-    return dict(sorted(documents.items(), key=lambda item: (places.get(item[0], 1), item[0])))
+    return dict(sorted(documents.items(), key=lambda item: (ORDER.get(item[0], 2), item[0])))
 
 
 def _check(document: dict[str, Any]) -> None:
@@ -62,7 +66,7 @@ def _check(document: dict[str, Any]) -> None:
     for exhibit in document["exhibits"]:
         for key in ("name", "title", "paper", "verdict", "claims"):
             exhibit[key]
-        judged = [exhibit, *exhibit["claims"]] if exhibit["name"] != CHOICES else exhibit["claims"]
+        judged = [exhibit, *exhibit["claims"]] if exhibit["name"] not in OURS else exhibit["claims"]
         for one in judged:
             if one["verdict"] not in VERDICTS:
                 raise ValueError(f"{one['verdict']!r} in {exhibit['name']} is no verdict")
@@ -82,7 +86,7 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
         exhibit["name"]: exhibit
         for document in documents.values()
         for exhibit in document["exhibits"]
-        if exhibit["name"] != CHOICES
+        if exhibit["name"] not in OURS
     }
     rows = []
     for name, exhibit in exhibits.items():
@@ -121,6 +125,16 @@ def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
             "settles is not measured"
         )
     return lines
+
+
+def vanilla(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+    """What each reading gave, or that nothing was run yet."""
+    lines = []
+    for scale, document in documents.items():
+        found = _find(document, VANILLA)
+        if found and any("not run" not in row for row in found["table"]["rows"][1:]):
+            lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document, folder)]
+    return lines or ["No runs of this study have been committed yet, so there is no answer."]
 
 
 def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.experiments import grid, paper
+from slimfl.experiments.archive import pack
 from slimfl.experiments.check import differences, same_engine
 from slimfl.experiments.exhibit import Final
 from slimfl.experiments.exhibits import RECIPES
@@ -45,6 +46,7 @@ def test_names_are_the_papers():
     tables, figures = [f"table{n}" for n in (1, 3, 4, 5, 6, 7)], [f"fig{n}" for n in range(2, 8)]
     assert [recipe.name for recipe in recipes([])] == [*tables, *figures, "choices"]
     assert [recipe.name for recipe in recipes(["fig4", "table1"])] == ["table1", "fig4"]
+    assert [recipe.name for recipe in recipes(["all", "vanilla"])][-2:] == ["choices", "vanilla"]
     with pytest.raises(RequestError, match="table2"):
         recipes(["table2"])
 
@@ -330,3 +332,36 @@ def test_table7_counts_to_the_first_round_of_the_window():
     slim, vanilla = exhibit.claims[0].comparisons
     assert slim.ours == pytest.approx(0.1995)
     assert vanilla.ours == pytest.approx(2 * 0.1995)
+
+
+def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
+    from slimfl.experiments.exhibits import vanilla
+
+    cells = vanilla.cells(LONG)
+    assert len(set(cells)) == len(cells)
+    usual = set(vanilla.setting(LONG, "as everywhere else", "slimfl"))
+    assert usual <= set(grid.all_cells(LONG))  # table III's own runs
+    off = {"slimfl 0.5x": 2, "slimfl 1.0x": 0, "vanilla-0.5x 0.5x": 6, "vanilla-1.0x 1.0x": 0}
+    runs = papers_runs(cells, lambda key, value: value + off[key])
+    missing = vanilla.setting(LONG, "batches of 64", "vanilla-1.0x")[0]
+    del runs[missing]
+    rows = {row[0]: row for row in vanilla.show(LONG, runs).table.rows}
+    assert rows["the paper"][1:5] == ["56", "65", "39", "55"]
+    assert rows["as everywhere else"][-2:] == [f"{math.sqrt((4 + 36) / 4):.1f}", "1"]
+    assert rows["batches of 64"][-2] == "not run"
+    assert len(rows) == 1 + len(vanilla.READINGS)
+
+
+def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):
+    """Runs made here, packed, and read in an empty cache through the archive."""
+    scale = replace(SMOKE, rounds=dict.fromkeys(ALPHAS, 1), seeds=1, steps=1)
+    chosen = [replace(RECIPES["table3"], cells=lambda scale: grid.all_cells(scale)[:2])]
+    here, clone, archive = tmp_path / "here", tmp_path / "clone", tmp_path / "archive"
+    shown = reproduce(chosen, scale, here, workers=1)
+    for cell in cells_of(chosen, scale):
+        assert pack(cell, here, archive)
+    again = reproduce(chosen, scale, clone, run=False, archive=archive)
+    assert again[0].as_json() == shown[0].as_json()
+    assert "not run" not in again[0].table.rows[1][5]
+    assert unfinished(chosen, scale, clone) == ""
+    assert reproduce(chosen, scale, tmp_path / "none", run=False)[0].as_json() != shown[0].as_json()

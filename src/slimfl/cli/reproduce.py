@@ -178,16 +178,7 @@ def verify(
         results.append(again(cell, entry, rounds))
     differing = [each for each in results if each.difference]
     if json:
-        document = [
-            {
-                "cell": e.name,
-                "rounds": e.rounds,
-                "compared": e.measure.value,
-                "same": not e.difference,
-            }
-            for e in results
-        ]
-        show_json({"cells": document})
+        show_json({"cells": [each.as_json() for each in results]})
     else:
         for each in results:
             verdict = "differs" if each.difference else "same"

@@ -70,6 +70,8 @@ class Recipe:
     name: str
     cells: Callable[[Scale], list[Cell]]
     show: Callable[[Scale, Runs], Exhibit]
+    study: bool = False
+    """Whether it is a question of our own that must be asked for by name."""
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

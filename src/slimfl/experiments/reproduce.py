@@ -38,7 +38,7 @@ MANY = 6
 
 
 def recipes(names: Iterable[str]) -> list[Recipe]:
-    """The exhibits of these names, in the paper's order; `all` stands for every one."""
+    """The exhibits of these names, in the paper's order; `all` stands for all but the studies."""
     asked = set(names) or {"all"}
     unknown = asked - {*RECIPES, "all"}
     if unknown:
@@ -46,7 +46,11 @@ def recipes(names: Iterable[str]) -> list[Recipe]:
             f"there is no {', '.join(sorted(unknown))} in the paper; "
             f"choose among {', '.join(RECIPES)} or all"
         )
-    return [recipe for name, recipe in RECIPES.items() if asked & {name, "all"}]
+    return [
+        recipe
+        for name, recipe in RECIPES.items()
+        if name in asked or ("all" in asked and not recipe.study)
+    ]
 
 
 def reproduce(
