@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from slimfl.cli.output import Json, On, aside, show, show_json
+from slimfl.cli.output import Json, On, aside, duration, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.experiments.exhibit import Exhibit
@@ -198,7 +198,7 @@ def _status_table(found: "Status") -> Any:
         table.add_column(heading, justify="right")
     for each in found.cells:
         pace = "" if each.seconds_per_round is None else f"{each.seconds_per_round:.1f}"
-        left = "unknown" if each.seconds_left is None else _duration(each.seconds_left)
+        left = "unknown" if each.seconds_left is None else duration(each.seconds_left)
         table.add_row(
             each.name,
             f"{each.rounds_done} of {each.rounds}",
@@ -210,20 +210,12 @@ def _status_table(found: "Status") -> Any:
 
 def _time_left(found: "Status") -> str:
     left = found.seconds_left
-    said = "unknown until a run has been timed" if left is None else f"about {_duration(left)}"
+    said = "unknown until a run has been timed" if left is None else f"about {duration(left)}"
     runs = "run" if found.workers == 1 else "runs"
     return (
         f"{found.finished} of {len(found.cells)} runs of {found.scale} are finished. Time left "
         f"with {found.workers} {runs} at a time: {said}."
     )
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
 def _check(document: dict[str, Any], path: Path) -> None:
