@@ -249,3 +249,9 @@ def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results, tmp_path
         assert ("no answer" not in page.read_text()) is answered
         assert "Readings" not in text  # no verdict, so no row among the paper's
     assert "| a | 40 |" in page.read_text()
+
+
+def test_every_run_that_lacks_rounds_is_named(results, tmp_path):
+    runs = [{"run": "slimfl-good-alpha1-seed2-abc", "rounds_done": 7, "rounds": 80}]
+    text, _ = made(results("standard", missing=runs), tmp_path)
+    assert ["slimfl-good-alpha1-seed2-abc", "7 of 80"] in rows(text)

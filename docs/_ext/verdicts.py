@@ -82,6 +82,8 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     lines = [line for rule in rules for line in (f"The rule: {rule}", "")]
     for name, document in documents.items():
         lines += [f"* **{name}**: {_made(document)}"]
+    for name, document in documents.items():
+        lines += _missing(name, document)
     exhibits = {
         exhibit["name"]: exhibit
         for document in documents.values()
@@ -110,6 +112,16 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
                 ]
         lines += ["</details>", ""]
     return lines
+
+
+def _missing(scale: str, document: dict[str, Any]) -> list[str]:
+    """Every run that lacks rounds, by its name."""
+    runs = document.get("missing")
+    if not runs:
+        return []
+    rows = [[each["run"], f"{each['rounds_done']} of {each['rounds']}"] for each in runs]
+    title = f"Runs of {scale} that lack rounds: {len(runs)}"
+    return ["", *_open(title), *_table(["run", "rounds"], rows), "", "</details>", ""]
 
 
 def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:

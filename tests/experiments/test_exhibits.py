@@ -21,6 +21,7 @@ from slimfl.experiments.reproduce import (
     as_csv,
     as_markdown,
     cells_of,
+    missing,
     recipes,
     reproduce,
     unfinished,
@@ -260,16 +261,24 @@ def counted(tmp_path):
 def test_what_is_unfinished_is_told(tmp_path):
     chosen = recipes(["table3"])
     asked = len(grid.all_cells(SMOKE))
-    assert unfinished(recipes(["table6"]), SMOKE, tmp_path) == ""
-    assert unfinished(chosen, SMOKE, tmp_path) == f"0 of {asked} runs are finished."
+    assert missing(recipes(["table6"]), SMOKE, tmp_path) == []
+    assert unfinished(chosen, SMOKE, []) == ""
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert unfinished(chosen, SMOKE, absent) == f"0 of {asked} runs are finished."
     job = grid.all_cells(SMOKE)[0].job(tmp_path)
     RunFolder.create(job.folder, job.experiment, {})
     (job.folder / "metrics.jsonl").write_text('{"round": 1}\n')
-    lacking = unfinished(chosen, SMOKE, tmp_path)
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert len(absent) == asked
+    assert absent[0] == {"run": job.name, "rounds_done": 1, "rounds": 5}
+    lacking = unfinished(chosen, SMOKE, absent)
     assert lacking.endswith("In progress: slimfl-poor-alpha0.1-seed0 at round 1 of 5.")
-    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking)
-    assert document["unfinished"] == lacking
-    assert lacking in (tmp_path / "out/index.html").read_text()
+    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking, absent)
+    assert (document["unfinished"], document["missing"]) == (lacking, absent)
+    page = (tmp_path / "out/index.html").read_text()
+    assert lacking in page
+    for each in absent:
+        assert f"{each['run']}: {each['rounds_done']} of 5 rounds" in page
 
 
 def test_seed_0_of_all_settings_is_computed_first():
@@ -363,5 +372,5 @@ def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):
     again = reproduce(chosen, scale, clone, run=False, archive=archive)
     assert again[0].as_json() == shown[0].as_json()
     assert "not run" not in again[0].table.rows[1][5]
-    assert unfinished(chosen, scale, clone) == ""
+    assert missing(chosen, scale, clone) == []
     assert reproduce(chosen, scale, tmp_path / "none", run=False)[0].as_json() != shown[0].as_json()

@@ -69,7 +69,7 @@ def make(
 ) -> None:
     """Make tables and figures beside the paper's, with a verdict on each."""
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.experiments.reproduce import recipes, unfinished, write
+    from slimfl.experiments.reproduce import missing, recipes, unfinished, write
     from slimfl.experiments.reproduce import reproduce as run
     from slimfl.experiments.scale import scale as named
 
@@ -87,9 +87,10 @@ def make(
             archive=archive,
         )
     words = [*(what or ["all"]), "--scale", scale, *(["--as-is"] if as_is else [])]
-    lacking = unfinished(chosen, size, cache)
+    absent = missing(chosen, size, cache)
+    lacking = unfinished(chosen, size, absent)
     command = shlex.join(["slimfl", "reproduce", *words])
-    document = write(exhibits, size, folder, command, lacking)
+    document = write(exhibits, size, folder, command, lacking, absent)
     if json:
         show_json(document)
     else:

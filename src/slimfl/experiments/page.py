@@ -332,7 +332,21 @@ def _unfinished(document: Mapping[str, Any]) -> str:
         return ""
     return (
         f"<p class='shortened'><strong>Not all runs are finished.</strong> {_text(lacking)} "
-        "Claims that depend on unfinished runs get no verdict.</p>"
+        f"Claims that depend on unfinished runs get no verdict.</p>{_missing(document)}"
+    )
+
+
+def _missing(document: Mapping[str, Any]) -> str:
+    """Every run that lacks rounds, folded away."""
+    runs = document.get("missing")
+    if not runs:
+        return ""
+    items = "".join(
+        f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds</li>"
+        for each in runs
+    )
+    return (
+        f"<details><summary>Runs that lack rounds: {len(runs)}</summary><ul>{items}</ul></details>"
     )
 
 

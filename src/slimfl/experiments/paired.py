@@ -39,7 +39,8 @@ class Difference:
         """Plain values."""
         low, high = None, None
         if self.half_width is not None:
-            low, high = self.mean - self.half_width, self.mean + self.half_width
+            # the last bits of t depend on the version of SciPy
+            low, high = (float(f"{self.mean + sign * self.half_width:.9g}") for sign in (-1, 1))
         return {
             "larger": self.larger,
             "smaller": self.smaller,

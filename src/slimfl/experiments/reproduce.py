@@ -28,7 +28,6 @@ from slimfl.experiments.page import write_page
 from slimfl.experiments.reasons import reason
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import RULE
-from slimfl.federation.run_folder import EXPERIMENT
 from slimfl.grids import Watcher, is_complete, run_jobs
 from slimfl.report import save
 from slimfl.report.whole_file import whole_file
@@ -78,20 +77,29 @@ def reproduce(
     return [recipe.show(scale, runs) for recipe in chosen]
 
 
-def unfinished(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> str:
-    """What the exhibits lack, in a sentence or two; empty where all runs are finished."""
+def missing(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> list[dict[str, Any]]:
+    """Every run that lacks rounds, by name, with the rounds that it has and those that are read."""
     jobs = [cell.job(cache) for cell in cells_of(chosen, scale)]
-    begun = [job for job in jobs if (job.folder / EXPERIMENT).exists()]
-    open_ = [job for job in begun if not is_complete(job)]
-    if len(begun) == len(jobs) and not open_:
+    return [
+        {"run": job.name, "rounds_done": min(job.rounds_done, job.rounds), "rounds": job.rounds}
+        for job in jobs
+        if not is_complete(job)
+    ]
+
+
+def unfinished(chosen: Sequence[Recipe], scale: Scale, lacking: Sequence[dict[str, Any]]) -> str:
+    """What the exhibits lack, in a sentence or two; empty where all runs are finished."""
+    if not lacking:
         return ""
+    runs = len(cells_of(chosen, scale))
+    begun = [each for each in lacking if each["rounds_done"]]
     reached = ", ".join(
-        f"{job.name.rpartition('-')[0]} at round {job.rounds_done} of {job.rounds}"
-        for job in open_[:MANY]
+        f"{each['run'].rpartition('-')[0]} at round {each['rounds_done']} of {each['rounds']}"
+        for each in begun[:MANY]
     )
-    more = f" and {len(open_) - MANY} more" if len(open_) > MANY else ""
-    went = f" In progress: {reached}{more}." if open_ else ""
-    return f"{len(begun) - len(open_)} of {len(jobs)} runs are finished.{went}"
+    more = f" and {len(begun) - MANY} more" if len(begun) > MANY else ""
+    went = f" In progress: {reached}{more}." if begun else ""
+    return f"{runs - len(lacking)} of {runs} runs are finished.{went}"
 
 
 def every_cell(scale: Scale) -> list[Cell]:
@@ -100,11 +108,16 @@ def every_cell(scale: Scale) -> list[Cell]:
 
 
 def write(
-    exhibits: Sequence[Exhibit], scale: Scale, out: Path, command: str, lacking: str = ""
+    exhibits: Sequence[Exhibit],
+    scale: Scale,
+    out: Path,
+    command: str,
+    lacking: str = "",
+    missing: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Write tables, figures, data and page; returns the data.
 
-    `lacking` says which runs are unfinished.
+    `lacking` says in a sentence what is unfinished, `missing` names every such run.
     """
     written = []
     for exhibit in exhibits:
@@ -127,6 +140,7 @@ def write(
         "command": command,
         "shortened": scale.shortened,
         "unfinished": lacking,
+        "missing": list(missing),
         "versions": made_with.versions(),
         "engine": f"{made_with.engine()}, weights drawn by {made_with.weights()}",
         "seeds": list(range(scale.seeds)),
