@@ -76,7 +76,7 @@ def test_pack_says_what_it_packed_and_how_large_the_archive_is(slimfl, packed, t
     size = sum(path.stat().st_size for path in (tmp_path / "new").rglob("*") if path.is_file())
     assert document["megabytes"] == pytest.approx(size / 1e6)
     status, out, _ = slimfl("reproduce", "pack", "--cache", "cells", "--archive", "new")
-    assert out.startswith("0 packed; new has 1 runs")
+    assert out.startswith("0 packed; new has 1 run in")
 
 
 def test_pack_without_runs_says_what_to_give(slimfl):

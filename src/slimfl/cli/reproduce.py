@@ -156,7 +156,8 @@ def pack(
         return
     for name, rounds in packed:
         show(f"{name}: {rounds} rounds")
-    show(f"{len(packed)} packed; {archive} has {len(there)} runs in {megabytes:.1f} MB")
+    runs = "1 run" if len(there) == 1 else f"{len(there)} runs"
+    show(f"{len(packed)} packed; {archive} has {runs} in {megabytes:.1f} MB")
 
 
 @reproduce.command()
@@ -183,7 +184,8 @@ def verify(
     else:
         for each in results:
             verdict = "differs" if each.difference else "same"
-            show(f"{each.name}: {verdict} in {each.rounds} rounds, {each.measure.value}")
+            rounds_run = "1 round" if each.rounds == 1 else f"{each.rounds} rounds"
+            show(f"{each.name}: {verdict} in {rounds_run}, {each.measure.value}")
     if differing:
         told = "; ".join(f"{each.name}, {each.difference}" for each in differing)
         raise RunError(f"{len(differing)} of {len(results)} runs differ from {archive}: {told}")
