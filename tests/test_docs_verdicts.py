@@ -21,6 +21,20 @@ TABLE_3 = {
         {
             "text": "SlimFL-1.0x is ahead of Vanilla FL-1.0x",
             "source": "table III, poor",
+            "seeds": 3,
+            "reason": "Their length may be the reason.",
+            "differences": [
+                {
+                    "larger": "SlimFL-1.0x",
+                    "smaller": "Vanilla FL-1.0x",
+                    "unit": "points",
+                    "mean": 2.5,
+                    "low": -1.0,
+                    "high": 6.0,
+                    "confidence": 0.95,
+                    "seeds": 3,
+                }
+            ],
             "comparisons": [
                 {
                     "quantity": "SlimFL-1.0x",
@@ -120,7 +134,7 @@ def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results, tmp_path):
 
 def test_every_claim_stands_with_the_papers_numbers_and_ours(results, tmp_path):
     text, _ = made(results("small"), tmp_path)
-    claims = [row for row in rows(text) if len(row) == 6][2:]
+    claims = [row for row in rows(text) if len(row) == 7][2:]
     assert claims == [
         [
             "SlimFL-1.0x is ahead of Vanilla FL-1.0x",
@@ -128,10 +142,20 @@ def test_every_claim_stands_with_the_papers_numbers_and_ours(results, tmp_path):
             "SlimFL-1.0x",
             "65 ± 2.9 %",
             "60.12 ± 1 %",
-            "agrees in order only",
+            "agrees in order only. Their length may be the reason.",
+            "3",
         ],
-        ["", "", "ahead by", "not given", "not run", ""],
-        ["a claim in words", "text", "", "", "", "not run"],
+        ["", "", "ahead by", "not given", "not run", "", ""],
+        [
+            "",
+            "",
+            "SlimFL-1.0x − Vanilla FL-1.0x",
+            "",
+            "+2.5 points (95% interval -1.0 to +6.0, 3 seeds)",
+            "",
+            "",
+        ],
+        ["a claim in words", "text", "", "", "", "not run", ""],
     ]
     assert text.count("<details>") == text.count("</details>") == 1
     assert "* 1,000 rounds in the paper." in text
@@ -206,3 +230,28 @@ def test_a_torn_file_is_refused_by_its_name(results, tmp_path):
     (folder / "small/results.json").write_text('{"scale": "sm')
     with pytest.raises(verdicts.ResultsError, match=r"small/results\.json cannot be used"):
         made(folder, tmp_path)
+
+
+def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results, tmp_path):
+    folder = results("small")
+    made(folder, tmp_path)
+    page = tmp_path / "generated" / "vanilla.md"
+    assert "no answer" in page.read_text()
+    headings, paper = ["reading", "0.5x"], ["the paper", "39"]
+    study = CHOICES | {"name": "vanilla", "verdict": "no claim", "title": "Readings"}
+    for scale, row, answered in (
+        ("standard", ["a", "not run"], False),
+        ("paper", ["a", "40"], True),
+    ):
+        table = {"headings": headings, "rows": [paper, row]}
+        results(scale, (TABLE_3, CHOICES, study | {"table": table}))
+        text, _ = made(folder, tmp_path)
+        assert ("no answer" not in page.read_text()) is answered
+        assert "Readings" not in text  # no verdict, so no row among the paper's
+    assert "| a | 40 |" in page.read_text()
+
+
+def test_every_run_that_lacks_rounds_is_named(results, tmp_path):
+    runs = [{"run": "slimfl-good-alpha1-seed2-abc", "rounds_done": 7, "rounds": 80}]
+    text, _ = made(results("standard", missing=runs), tmp_path)
+    assert ["slimfl-good-alpha1-seed2-abc", "7 of 80"] in rows(text)

@@ -9,11 +9,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from slimfl.experiments import printed
+
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
-#: Shown in this order; other scales come between them.
-FIRST, LAST = "small", "paper"
+#: Shown in this order; other scales come before the last.
+ORDER = {"standard": 0, "small": 1, "paper": 3}
 #: The exhibit that measures what no source settles; it has a section of its own.
 CHOICES = "choices"
+#: The study of the paper's Vanilla FL; it has a page of its own.
+VANILLA = "vanilla"
+#: Both have no claims of the paper, and so no verdict.
+OURS = (CHOICES, VANILLA)
 
 
 class ResultsError(Exception):
@@ -21,7 +27,7 @@ class ResultsError(Exception):
 
 
 def write(folder: Path, results: Path) -> None:
-    """Write verdicts.md and choices.md, and copy the figures that they show.
+    """Write verdicts.md, choices.md and vanilla.md, and copy the figures that they show.
 
     Args:
         folder: Where the pages' generated parts are; figures are referred to as `_generated/NAME`.
@@ -31,6 +37,7 @@ def write(folder: Path, results: Path) -> None:
     documents = read(results)
     (folder / "verdicts.md").write_text(_text(verdicts(documents, folder)), encoding="utf-8")
     (folder / "choices.md").write_text(_text(choices(documents, folder)), encoding="utf-8")
+    (folder / "vanilla.md").write_text(_text(vanilla(documents, folder)), encoding="utf-8")
 
 
 def read(results: Path) -> dict[str, dict[str, Any]]:
@@ -50,8 +57,7 @@ def read(results: Path) -> dict[str, dict[str, Any]]:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise ResultsError(f"{path} cannot be used: {what}") from error
         documents[document["scale"]] = {**document, "folder": path.parent}
-    places = {FIRST: 0, LAST: 2}
-    return dict(sorted(documents.items(), key=lambda item: (places.get(item[0], 1), item[0])))
+    return dict(sorted(documents.items(), key=lambda item: (ORDER.get(item[0], 2), item[0])))
 
 
 def _check(document: dict[str, Any]) -> None:
@@ -60,7 +66,7 @@ def _check(document: dict[str, Any]) -> None:
     for exhibit in document["exhibits"]:
         for key in ("name", "title", "paper", "verdict", "claims"):
             exhibit[key]
-        judged = [exhibit, *exhibit["claims"]] if exhibit["name"] != CHOICES else exhibit["claims"]
+        judged = [exhibit, *exhibit["claims"]] if exhibit["name"] not in OURS else exhibit["claims"]
         for one in judged:
             if one["verdict"] not in VERDICTS:
                 raise ValueError(f"{one['verdict']!r} in {exhibit['name']} is no verdict")
@@ -76,11 +82,13 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     lines = [line for rule in rules for line in (f"The rule: {rule}", "")]
     for name, document in documents.items():
         lines += [f"* **{name}**: {_made(document)}"]
+    for name, document in documents.items():
+        lines += _missing(name, document)
     exhibits = {
         exhibit["name"]: exhibit
         for document in documents.values()
         for exhibit in document["exhibits"]
-        if exhibit["name"] != CHOICES
+        if exhibit["name"] not in OURS
     }
     rows = []
     for name, exhibit in exhibits.items():
@@ -106,6 +114,16 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     return lines
 
 
+def _missing(scale: str, document: dict[str, Any]) -> list[str]:
+    """Every run that lacks rounds, by its name."""
+    runs = document.get("missing")
+    if not runs:
+        return []
+    rows = [[each["run"], f"{each['rounds_done']} of {each['rounds']}"] for each in runs]
+    title = f"Runs of {scale} that lack rounds: {len(runs)}"
+    return ["", *_open(title), *_table(["run", "rounds"], rows), "", "</details>", ""]
+
+
 def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     """The measured effect of what no source settles."""
     lines = []
@@ -121,13 +139,23 @@ def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     return lines
 
 
+def vanilla(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+    """What each reading gave, or that nothing was run yet."""
+    lines = []
+    for scale, document in documents.items():
+        found = _find(document, VANILLA)
+        if found and any("not run" not in row for row in found["table"]["rows"][1:]):
+            lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document, folder)]
+    return lines or ["No runs of this study have been committed yet, so there is no answer."]
+
+
 def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) -> list[str]:
     lines = []
     if given := exhibit.get("table"):
         lines += [*_table(given["headings"], given["rows"]), ""]
     if exhibit["claims"]:
         rows = [row for claim in exhibit["claims"] for row in _claim(claim)]
-        heads = ["claim", "where", "quantity", "paper", "ours", "verdict"]
+        heads = ["claim", "where", "quantity", "paper", "ours", "verdict", "seeds"]
         lines += [*_table(heads, rows), ""]
     lines += [f"* {note}" for note in exhibit.get("notes", ())]
     lines += [""] if exhibit.get("notes") else []
@@ -143,7 +171,7 @@ def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) ->
 
 
 def _claim(claim: dict[str, Any]) -> list[list[str]]:
-    """One row a comparison; claim and verdict are named once."""
+    """One row per comparison and per difference; claim, verdict and seeds are named once."""
     rows = [
         [
             "",
@@ -152,10 +180,18 @@ def _claim(claim: dict[str, Any]) -> list[list[str]]:
             _value(comparison, "paper"),
             _value(comparison, "ours"),
             "",
+            "",
         ]
         for comparison in claim.get("comparisons") or ()
-    ] or [[""] * 6]
+    ] or [[""] * 7]
     rows[0][0], rows[0][1], rows[0][5] = claim["text"], claim.get("source", ""), claim["verdict"]
+    rows[0][6] = str(claim.get("seeds") or "")
+    rows += [
+        ["", "", printed.pair(each), "", printed.difference(each), "", ""]
+        for each in claim.get("differences") or ()
+    ]
+    if claim.get("reason"):
+        rows[0][5] += f". {claim['reason']}"
     return rows
 
 

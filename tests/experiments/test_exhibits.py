@@ -12,6 +12,7 @@ import pytest
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.experiments import grid, paper
+from slimfl.experiments.archive import pack
 from slimfl.experiments.check import differences, same_engine
 from slimfl.experiments.exhibit import Final
 from slimfl.experiments.exhibits import RECIPES
@@ -19,6 +20,8 @@ from slimfl.experiments.exhibits.table6 import decoded
 from slimfl.experiments.reproduce import (
     as_csv,
     as_markdown,
+    cells_of,
+    missing,
     recipes,
     reproduce,
     unfinished,
@@ -44,6 +47,7 @@ def test_names_are_the_papers():
     tables, figures = [f"table{n}" for n in (1, 3, 4, 5, 6, 7)], [f"fig{n}" for n in range(2, 8)]
     assert [recipe.name for recipe in recipes([])] == [*tables, *figures, "choices"]
     assert [recipe.name for recipe in recipes(["fig4", "table1"])] == ["table1", "fig4"]
+    assert [recipe.name for recipe in recipes(["all", "vanilla"])][-2:] == ["choices", "vanilla"]
     with pytest.raises(RequestError, match="table2"):
         recipes(["table2"])
 
@@ -257,16 +261,35 @@ def counted(tmp_path):
 def test_what_is_unfinished_is_told(tmp_path):
     chosen = recipes(["table3"])
     asked = len(grid.all_cells(SMOKE))
-    assert unfinished(recipes(["table6"]), SMOKE, tmp_path) == ""
-    assert unfinished(chosen, SMOKE, tmp_path) == f"Of {asked} runs 0 are finished."
+    assert missing(recipes(["table6"]), SMOKE, tmp_path) == []
+    assert unfinished(chosen, SMOKE, []) == ""
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert unfinished(chosen, SMOKE, absent) == f"0 of {asked} runs are finished."
     job = grid.all_cells(SMOKE)[0].job(tmp_path)
     RunFolder.create(job.folder, job.experiment, {})
     (job.folder / "metrics.jsonl").write_text('{"round": 1}\n')
-    lacking = unfinished(chosen, SMOKE, tmp_path)
-    assert lacking.endswith("these came so far: slimfl-poor-alpha0.1-seed0 to round 1.")
-    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking)
-    assert document["unfinished"] == lacking
-    assert lacking in (tmp_path / "out/index.html").read_text()
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert len(absent) == asked
+    assert absent[0] == {"run": job.name, "rounds_done": 1, "rounds": 5}
+    lacking = unfinished(chosen, SMOKE, absent)
+    assert lacking.endswith("In progress: slimfl-poor-alpha0.1-seed0 at round 1 of 5.")
+    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking, absent)
+    assert (document["unfinished"], document["missing"]) == (lacking, absent)
+    page = (tmp_path / "out/index.html").read_text()
+    assert lacking in page
+    for each in absent:
+        assert f"{each['run']}: {each['rounds_done']} of 5 rounds" in page
+
+
+def test_seed_0_of_all_settings_is_computed_first():
+    chosen = recipes(["all"])
+    for scale in SCALES.values():
+        cells = cells_of(chosen, scale)
+        seeds = [cell.experiment.seed for cell in cells]
+        assert seeds == sorted(seeds)
+        assert len(set(cells)) == len(cells)
+        first = [cell.experiment.radio.channel for cell in cells[:6]]
+        assert first == ["poor"] * 3 + ["good"] * 3
 
 
 def test_everything_is_written(counted):
@@ -318,3 +341,36 @@ def test_table7_counts_to_the_first_round_of_the_window():
     slim, vanilla = exhibit.claims[0].comparisons
     assert slim.ours == pytest.approx(0.1995)
     assert vanilla.ours == pytest.approx(2 * 0.1995)
+
+
+def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
+    from slimfl.experiments.exhibits import vanilla
+
+    cells = vanilla.cells(LONG)
+    assert len(set(cells)) == len(cells)
+    usual = set(vanilla.setting(LONG, "as everywhere else", "slimfl"))
+    assert usual <= set(grid.all_cells(LONG))  # table III's own runs
+    off = {"slimfl 0.5x": 2, "slimfl 1.0x": 0, "vanilla-0.5x 0.5x": 6, "vanilla-1.0x 1.0x": 0}
+    runs = papers_runs(cells, lambda key, value: value + off[key])
+    missing = vanilla.setting(LONG, "batches of 64", "vanilla-1.0x")[0]
+    del runs[missing]
+    rows = {row[0]: row for row in vanilla.show(LONG, runs).table.rows}
+    assert rows["the paper"][1:5] == ["56", "65", "39", "55"]
+    assert rows["as everywhere else"][-2:] == [f"{math.sqrt((4 + 36) / 4):.1f}", "1"]
+    assert rows["batches of 64"][-2] == "not run"
+    assert len(rows) == 1 + len(vanilla.READINGS)
+
+
+def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):
+    """Runs made here, packed, and read in an empty cache through the archive."""
+    scale = replace(SMOKE, rounds=dict.fromkeys(ALPHAS, 1), seeds=1, steps=1)
+    chosen = [replace(RECIPES["table3"], cells=lambda scale: grid.all_cells(scale)[:2])]
+    here, clone, archive = tmp_path / "here", tmp_path / "clone", tmp_path / "archive"
+    shown = reproduce(chosen, scale, here, workers=1)
+    for cell in cells_of(chosen, scale):
+        assert pack(cell, here, archive)
+    again = reproduce(chosen, scale, clone, run=False, archive=archive)
+    assert again[0].as_json() == shown[0].as_json()
+    assert "not run" not in again[0].table.rows[1][5]
+    assert missing(chosen, scale, clone) == []
+    assert reproduce(chosen, scale, tmp_path / "none", run=False)[0].as_json() != shown[0].as_json()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +98,31 @@ def _dies_once(marker):
         return on_ray._work(*task)
 
     return work
+
+
+def test_a_job_stops_at_its_round_and_goes_on_later_as_if_it_had_not(tmp_path):
+    whole, parts = job(tmp_path / "whole"), job(tmp_path / "parts")
+    complete(whole)
+    told = []
+    run_jobs([replace(parts, until=2)], workers=1, watch=lambda *words: told.append(words))
+    assert parts.rounds_done == 2
+    assert told[-1][0] == told[-1][1]
+    assert is_complete(replace(parts, until=2))
+    assert not is_complete(parts)
+    complete(parts)
+    assert_same([whole], [parts])
+    complete(replace(parts, until=2))  # nothing is cut off
+    assert parts.rounds_done == 3
+
+
+def test_a_job_may_go_on_beyond_what_its_experiment_asked_for(tmp_path):
+    whole, short = job(tmp_path / "whole", rounds=5), job(tmp_path / "short")
+    complete(whole)
+    complete(short)
+    with pytest.raises(RequestError, match="another experiment"):
+        complete(replace(short, experiment=whole.experiment))
+    complete(replace(short, experiment=whole.experiment, until=5))
+    assert_same([whole], [short])
 
 
 def test_a_finished_job_is_not_run_again(tmp_path):

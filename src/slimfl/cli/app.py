@@ -31,8 +31,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, compare, report, reproduce, link, bound, cost, bench, doctor):
+for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
     app.command()(command)
+app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")
 app.add_typer(deploy, name="deploy")
 

@@ -1,18 +1,26 @@
-"""One bar for many runs."""
+"""One bar for many runs; in a log, a line now and then."""
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from slimfl.cli.output import duration
 from slimfl.grids import Watcher
+
+#: Between two lines of a log.
+LINE_EVERY_S = 600.0
 
 
 @contextmanager
 def jobs_bar(console: Console) -> Iterator[Watcher]:
     """A bar over all runs, weighed by their work, with the time left."""
+    if not (sys.stdout.isatty() and console.is_terminal):
+        yield progress_lines(lambda line: console.print(line, highlight=False, soft_wrap=True))
+        return
     with Progress(
         TextColumn("{task.fields[runs]}"),
         BarColumn(bar_width=None),
@@ -20,7 +28,6 @@ def jobs_bar(console: Console) -> Iterator[Watcher]:
         TimeRemainingColumn(),
         console=console,
         expand=True,
-        disable=not (sys.stdout.isatty() and console.is_terminal),
         speed_estimate_period=600,
     ) as progress:
         task = progress.add_task("", total=None, runs="")
@@ -30,3 +37,27 @@ def jobs_bar(console: Console) -> Iterator[Watcher]:
             progress.update(task, completed=done, total=total, runs=told)
 
         yield watch
+
+
+def progress_lines(
+    say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> Watcher:
+    """A line every ten minutes for who runs it in the background and reads a log."""
+    began: tuple[float, float] | None = None
+    said = clock()
+
+    def watch(done: float, total: float, finished: int, runs: int) -> None:
+        nonlocal began, said
+        now = clock()
+        if began is None:
+            began = now, done  # work of earlier calls tells nothing of the pace
+        if now - said < LINE_EVERY_S:
+            return
+        said = now
+        gained = done - began[1]
+        left = "unknown"
+        if gained > 0:
+            left = f"about {duration((now - began[0]) * (total - done) / gained)}"
+        say(f"{finished} of {runs} runs, {done / total:.1%} of the work; time left: {left}")
+
+    return watch

@@ -45,6 +45,19 @@ def finite(value: float) -> float | None:
     return value if abs(value) != float("inf") and value == value else None
 
 
+def duration(seconds: float) -> str:
+    """A time for a person.
+
+    >>> duration(40), duration(90 * 60), duration(150)
+    ('1 min', '1 h 30 min', '2 min')
+    """
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+
+
 def floats(text: str | None, option: str) -> tuple[float, ...] | None:
     """The numbers in `0.8,0.2`."""
     from slimfl.errors import RequestError

@@ -6,27 +6,57 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from slimfl.cli.output import Json, On, aside, show, show_json
+from slimfl.cli.output import Json, On, aside, duration, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.experiments.exhibit import Exhibit
+    from slimfl.experiments.status import Status
+
+#: What `slimfl reproduce WORDS` stands for where the first word is no command.
+DEFAULT = "make"
+_HELP = ("-h", "--help")
 
 
-def reproduce(
+class _MakeByDefault(TyperGroup):
+    """`slimfl reproduce table3` is `slimfl reproduce make table3`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, *_HELP):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+reproduce = typer.Typer(
+    cls=_MakeByDefault,
+    help="Reproduce the paper. Without one of these commands: make, so that `slimfl reproduce "
+    "table3` makes table III; `slimfl reproduce make --help` has its options.",
+)
+
+Cache = Annotated[Path, typer.Option(help="Folder of the runs; what is there is not run again.")]
+Archive = Annotated[
+    Path, typer.Option(help="Folder of packed runs; what is further there is taken from there.")
+]
+CACHE, ARCHIVE = Path("reproduction/cells"), Path("results/cells")
+
+
+@reproduce.command(DEFAULT)
+def make(
     what: Annotated[
         list[str] | None,
-        typer.Argument(help="table1, table3 to table7, fig2 to fig7, choices, or all."),
+        typer.Argument(
+            help="table1, table3 to table7, fig2 to fig7, choices, all (of these), or vanilla."
+        ),
     ] = None,
-    scale: Annotated[str, typer.Option(help="smoke, small or paper.")] = "smoke",
+    scale: Annotated[str, typer.Option(help="smoke, small, standard or paper.")] = "smoke",
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results; reproduction/SCALE otherwise.")
     ] = None,
-    cache: Annotated[
-        Path, typer.Option(help="Folder of the runs; what is there is not run again.")
-    ] = Path("reproduction/cells"),
+    cache: Cache = CACHE,
+    archive: Archive = ARCHIVE,
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time; one a core otherwise.", min=1)
+        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1)
     ] = None,
     on: On = None,
     as_is: Annotated[
@@ -37,22 +67,30 @@ def reproduce(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Reproduce the paper: every table and figure beside the paper's, with a verdict on each."""
+    """Make tables and figures beside the paper's, with a verdict on each."""
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.experiments.reproduce import recipes, unfinished, write
-    from slimfl.experiments.reproduce import reproduce as make
+    from slimfl.experiments.reproduce import missing, recipes, unfinished, write
+    from slimfl.experiments.reproduce import reproduce as run
     from slimfl.experiments.scale import scale as named
 
     chosen, size = recipes(what or ["all"]), named(scale)
     folder = out or Path("reproduction") / scale
     with jobs_bar(aside()) as watch:
-        exhibits = make(
-            chosen, size, cache, on=on or "local", workers=workers, run=not as_is, watch=watch
+        exhibits = run(
+            chosen,
+            size,
+            cache,
+            on=on or "local",
+            workers=workers,
+            run=not as_is,
+            watch=watch,
+            archive=archive,
         )
     words = [*(what or ["all"]), "--scale", scale, *(["--as-is"] if as_is else [])]
-    lacking = unfinished(chosen, size, cache)
+    absent = missing(chosen, size, cache)
+    lacking = unfinished(chosen, size, absent)
     command = shlex.join(["slimfl", "reproduce", *words])
-    document = write(exhibits, size, folder, command, lacking)
+    document = write(exhibits, size, folder, command, lacking, absent)
     if json:
         show_json(document)
     else:
@@ -64,6 +102,123 @@ def reproduce(
     aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
     if check is not None:
         _check(document, check)
+
+
+@reproduce.command()
+def status(
+    what: Annotated[
+        list[str] | None, typer.Argument(help="Of which exhibits; all of them.")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="smoke, small, standard or paper.")] = "standard",
+    cache: Cache = CACHE,
+    archive: Archive = ARCHIVE,
+    workers: Annotated[
+        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """How far the runs are, and how long the rest will take on this machine."""
+    from slimfl.engines.cores import available_cores
+    from slimfl.experiments.reproduce import cells_of, recipes
+    from slimfl.experiments.scale import scale as named
+    from slimfl.experiments.status import status as look
+
+    cells = cells_of(recipes(what or ["all"]), named(scale))
+    found = look(scale, cells, cache, archive, workers or available_cores())
+    if json:
+        show_json(found.as_json())
+        return
+    show(_status_table(found), _time_left(found))
+
+
+@reproduce.command()
+def pack(
+    cache: Cache = CACHE,
+    archive: Annotated[Path, typer.Option(help="Folder to pack into.")] = ARCHIVE,
+    json: Json = False,
+) -> None:
+    """Pack the runs of `standard` and `paper` into the archive, finished or not."""
+    from slimfl.errors import RequestError
+    from slimfl.experiments.archive import find
+    from slimfl.experiments.archive import pack as put
+    from slimfl.experiments.reproduce import every_cell
+    from slimfl.experiments.scale import scale as named
+
+    if not cache.is_dir():
+        raise RequestError(f"there is no folder {cache}; give the --cache that has the runs")
+    cells = every_cell(named("paper"))
+    packed = [(cell.name, entry.rounds) for cell in cells if (entry := put(cell, cache, archive))]
+    there = [entry for cell in cells if (entry := find(archive, cell))]
+    megabytes = sum(entry.size_bytes for entry in there) / 1e6
+    if json:
+        document = {"packed": dict(packed), "cells": len(there), "megabytes": megabytes}
+        show_json(document)
+        return
+    for name, rounds in packed:
+        show(f"{name}: {rounds} rounds")
+    runs = "1 run" if len(there) == 1 else f"{len(there)} runs"
+    show(f"{len(packed)} packed; {archive} has {runs} in {megabytes:.1f} MB")
+
+
+@reproduce.command()
+def verify(
+    cells: Annotated[int, typer.Option(help="How many runs, chosen at random.", min=1)] = 2,
+    rounds: Annotated[int, typer.Option(help="How many of their first rounds.", min=1)] = 2,
+    archive: Annotated[Path, typer.Option(help="Folder of packed runs.")] = ARCHIVE,
+    json: Json = False,
+) -> None:
+    """Run the first rounds of archived runs again and compare."""
+    from slimfl.errors import RunError
+    from slimfl.experiments.reproduce import every_cell
+    from slimfl.experiments.scale import scale as named
+    from slimfl.experiments.verify import archived, choose
+    from slimfl.experiments.verify import verify as again
+
+    results = []
+    for cell, entry in choose(archived(archive, every_cell(named("paper"))), cells):
+        aside().print(f"running {cell.name}", highlight=False, soft_wrap=True)
+        results.append(again(cell, entry, rounds))
+    differing = [each for each in results if each.difference]
+    if json:
+        show_json({"cells": [each.as_json() for each in results]})
+    else:
+        for each in results:
+            verdict = "differs" if each.difference else "same"
+            rounds_run = "1 round" if each.rounds == 1 else f"{each.rounds} rounds"
+            show(f"{each.name}: {verdict} in {rounds_run}, {each.measure.value}")
+    if differing:
+        told = "; ".join(f"{each.name}, {each.difference}" for each in differing)
+        raise RunError(f"{len(differing)} of {len(results)} runs differ from {archive}: {told}")
+
+
+def _status_table(found: "Status") -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run")
+    for heading in ("rounds", "seconds per round", "time left"):
+        table.add_column(heading, justify="right")
+    for each in found.cells:
+        pace = "" if each.seconds_per_round is None else f"{each.seconds_per_round:.1f}"
+        left = "unknown" if each.seconds_left is None else duration(each.seconds_left)
+        table.add_row(
+            each.name,
+            f"{each.rounds_done} of {each.rounds}",
+            pace if each.measured or not pace else f"about {pace}",
+            left if each.rounds_done < each.rounds else "",
+        )
+    return table
+
+
+def _time_left(found: "Status") -> str:
+    left = found.seconds_left
+    said = "unknown until a run has been timed" if left is None else f"about {duration(left)}"
+    runs = "run" if found.workers == 1 else "runs"
+    return (
+        f"{found.finished} of {len(found.cells)} runs of {found.scale} are finished. Time left "
+        f"with {found.workers} {runs} at a time: {said}."
+    )
 
 
 def _check(document: dict[str, Any], path: Path) -> None:
@@ -94,6 +249,8 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
     from rich.markup import escape
     from rich.table import Table
 
+    from slimfl.experiments import printed
+
     table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(exhibit.table.headings):
         table.add_column(escape(heading), justify="left" if number == 0 else "right")
@@ -101,7 +258,11 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
         table.add_row(*map(escape, row))
     yield table
     for claim in exhibit.claims:
-        yield f"  [bold]{claim.verdict}[/bold]: {escape(claim.text)}"
+        seeds = printed.claim_seeds({"seeds": claim.seeds})
+        behind = f" ({seeds})" if seeds else ""
+        yield f"  [bold]{claim.verdict}[/bold]{behind}: {escape(claim.text)}"
+        for each in (one.as_json() for one in claim.differences):
+            yield escape(f"      {printed.pair(each)}: {printed.difference(each)}")
     yield ""
 
 
@@ -110,12 +271,12 @@ def _verdicts(exhibits: list["Exhibit"]) -> Any:
     from rich.table import Table
 
     table = Table(title="Verdicts", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("table or figure", "verdict", "claims that agree, in order only, differ"):
+    for heading in ("table or figure", "verdict", "agree", "order only", "differ"):
         table.add_column(heading)
     for exhibit in exhibits:
         counts = [
             sum(claim.verdict == verdict for claim in exhibit.claims)
             for verdict in ("agrees", "agrees in order only", "differs")
         ]
-        table.add_row(exhibit.title, str(exhibit.verdict), ", ".join(map(str, counts)))
+        table.add_row(exhibit.title, str(exhibit.verdict), *map(str, counts))
     return table

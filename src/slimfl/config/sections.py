@@ -199,6 +199,9 @@ class FederationSection(Section):
     average: Literal["uniform", "samples"] = "uniform"
     missing: Literal["keep", "zero"] = "keep"
     """A segment that nobody delivered: keep its last value, or the paper's literal zero."""
+    absent: Literal["skip", "old", "zero"] = "skip"
+    """A device whose segment did not arrive, where another's did: left out of the mean, as in the
+    paper, or counted in it as the old global model or as zero."""
     evaluate_every: Count = 1
     checkpoint_every: Count = 1
     stop_on_convergence: bool = False
@@ -320,6 +323,17 @@ class Experiment(Section):
             section, _, name = key.partition(".")
             if getattr(getattr(self, section), name) == value and self.engine != "flower":
                 raise ValueError(f'{key} = "{value}" needs devices of their own: use engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _absent_devices_are_counted_alike(self) -> Experiment:
+        if self.federation.absent != "skip" and (
+            self.federation.average == "samples" or self.privacy.clip_norm is not None
+        ):
+            raise ValueError(
+                "federation.absent needs federation.average = uniform and no privacy: how many "
+                "samples an absent device holds, and what noise it needs, is not known"
+            )
         return self
 
     @model_validator(mode="after")

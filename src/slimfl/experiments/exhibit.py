@@ -70,6 +70,8 @@ class Recipe:
     name: str
     cells: Callable[[Scale], list[Cell]]
     show: Callable[[Scale, Runs], Exhibit]
+    study: bool = False
+    """Whether it is a question of our own that must be asked for by name."""
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
@@ -77,6 +79,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "text": claim.text,
         "source": claim.source,
         "verdict": str(claim.verdict),
+        "seeds": claim.seeds,
+        "differences": [each.as_json() for each in claim.differences],
         "comparisons": [
             {
                 "quantity": each.quantity,
@@ -109,6 +113,9 @@ class Final:
     seeds: int
     finished: bool = True
     """Whether every run that was asked for is there and at its end."""
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    """The mean under each seed."""
+    over_rounds_by_seed: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
@@ -116,22 +123,28 @@ class Final:
 
         Of an unfinished run so many fewer rounds are taken as it has come less far.
         """
-        ends = []
+        ends = {}
         for record in records:
             tested = [line for line in record.evaluated if width in line["accuracy"]]
             if tested:
                 reached = tested[-1]["round"]
                 since = reached - math.ceil(last * reached / record.experiment.rounds)
-                ends.append([100 * e["accuracy"][width] for e in tested if e["round"] > since])
+                ends[record.experiment.seed] = [
+                    100 * e["accuracy"][width] for e in tested if e["round"] > since
+                ]
         if not ends:
             return None
-        means, fluctuations = [fmean(end) for end in ends], [pstdev(end) for end in ends]
+        by_seed = {seed: fmean(end) for seed, end in ends.items()}
+        moves_by_seed = {seed: pstdev(end) for seed, end in ends.items()}
+        means, fluctuations = list(by_seed.values()), list(moves_by_seed.values())
         return cls(
             fmean(means),
             stdev(means) if len(means) > 1 else 0.0,
             fmean(fluctuations),
             stdev(fluctuations) if len(means) > 1 else 0.0,
             len(means),
+            by_seed=by_seed,
+            over_rounds_by_seed=moves_by_seed,
         )
 
     @property
@@ -152,6 +165,7 @@ class Final:
             paper_deviation,
             unit="%",
             finished=self.finished,
+            by_seed=self.by_seed,
         )
 
     def __sub__(self, other: Final) -> Final:
@@ -163,6 +177,11 @@ class Final:
             0.0,
             min(self.seeds, other.seeds),
             self.finished and other.finished,
+            {
+                seed: self.by_seed[seed] - other.by_seed[seed]
+                for seed in self.by_seed
+                if seed in other.by_seed
+            },
         )
 
     def __str__(self) -> str:
@@ -182,6 +201,7 @@ def fluctuation(quantity: str, final: Final | None) -> Comparison:
         final.seeds,
         unit="points",
         finished=final.finished,
+        by_seed=final.over_rounds_by_seed,
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
-from slimfl.experiments import findings, printed
+from slimfl.experiments import findings, paired, printed
 from slimfl.experiments.findings import Finding
 from slimfl.experiments.verdict import Verdict
 from slimfl.report.frame import asset, frame, section
@@ -117,6 +117,7 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
         + (f"<ul class='headline'>{tallies}</ul>" if tallies else "")
         + f"<div class='uses'>{''.join(uses)}</div><p class='note'>{_text(findings.RULE)}</p>"
         f"<h3>How verdicts are made</h3><p>{_text(document['rule'])}</p>"
+        f"<p>{_text(paired.RULE)}</p>"
     )
 
 
@@ -230,8 +231,9 @@ def _claims(exhibit: Mapping[str, Any]) -> str:
     bodies = "".join(
         "<tbody><tr class='claim'><th scope='rowgroup' colspan='3'><div>"
         f"<span>{_text(claim['text'])} <small>{_text(claim['source'])}</small></span> "
-        f"{_badge(claim['verdict'])}</div></th></tr>"
+        f"<span>{_badge(claim['verdict'])}{_behind(claim)}</span></div>{_reason(claim)}</th></tr>"
         + "".join(map(_comparison, claim["comparisons"]))
+        + "".join(map(_difference, claim.get("differences", ())))
         + "</tbody>"
         for claim in exhibit["claims"]
     )
@@ -241,6 +243,23 @@ def _claims(exhibit: Mapping[str, Any]) -> str:
         f"<table class='claims'><caption>{_text(_short(exhibit))}: the paper's claims</caption>"
         "<thead><tr><th scope='col'>claim and verdict</th><th scope='col'>paper</th>"
         f"<th scope='col'>here</th></tr></thead>{bodies}</table>",
+    )
+
+
+def _behind(claim: Mapping[str, Any]) -> str:
+    seeds = printed.claim_seeds(claim)
+    return f" <small>{_text(seeds)}</small>" if seeds else ""
+
+
+def _reason(claim: Mapping[str, Any]) -> str:
+    why = claim.get("reason")
+    return f"<p class='note'>{_text(why)}</p>" if why else ""
+
+
+def _difference(difference: Mapping[str, Any]) -> str:
+    return (
+        f"<tr><th scope='row'>{_text(printed.pair(difference))}</th><td></td>"
+        f"<td>{_cell(printed.difference(difference))}</td></tr>"
     )
 
 
@@ -303,7 +322,7 @@ def _badge(verdict: str) -> str:
 def _note(note: str, document: Mapping[str, Any]) -> str:
     """The sentence on the scale stands at the top already."""
     if note == document["shortened"] and _is_shortened(document):
-        return "The runs behind this are shortened; <a href='#result'>how, is said above</a>."
+        return "These runs are shortened; <a href='#result'>see above for how</a>."
     return _text(note)
 
 
@@ -313,7 +332,21 @@ def _unfinished(document: Mapping[str, Any]) -> str:
         return ""
     return (
         f"<p class='shortened'><strong>Not all runs are finished.</strong> {_text(lacking)} "
-        "Of claims that rest on the others there is no verdict.</p>"
+        f"Claims that depend on unfinished runs get no verdict.</p>{_missing(document)}"
+    )
+
+
+def _missing(document: Mapping[str, Any]) -> str:
+    """Every run that lacks rounds, folded away."""
+    runs = document.get("missing")
+    if not runs:
+        return ""
+    items = "".join(
+        f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds</li>"
+        for each in runs
+    )
+    return (
+        f"<details><summary>Runs that lack rounds: {len(runs)}</summary><ul>{items}</ul></details>"
     )
 
 

@@ -60,6 +60,47 @@ def seeds(comparison: Mapping[str, Any]) -> str:
     return "1 seed" if comparison["unit"] in TRAINED and not reference else ""
 
 
+def claim_seeds(claim: Mapping[str, Any]) -> str:
+    """How many seeds a verdict rests on; nothing where it needs no runs.
+
+    >>> claim_seeds({"seeds": 3}), claim_seeds({"seeds": 1}), claim_seeds({"seeds": None})
+    ('3 seeds', '1 seed', '')
+    """
+    count = claim.get("seeds")
+    return "" if not count else "1 seed" if count == 1 else f"{count} seeds"
+
+
+def pair(difference: Mapping[str, Any]) -> str:
+    """What is subtracted from what.
+
+    >>> pair({"larger": "SlimFL-1.0x", "smaller": "Vanilla FL-1.0x"})
+    'SlimFL-1.0x − Vanilla FL-1.0x'
+    """
+    return f"{difference['larger']} − {difference['smaller']}"
+
+
+def difference(one: Mapping[str, Any]) -> str:
+    """A paired difference with its interval.
+
+    >>> same = {"mean": -3.14, "unit": "points", "confidence": 0.95}
+    >>> difference({**same, "low": -5.0, "high": -1.28, "seeds": 3})
+    '-3.1 points (95% interval -5.0 to -1.3, 3 seeds)'
+    >>> difference({**same, "low": None, "high": None, "seeds": 1})
+    '-3.1 points (1 seed, no interval)'
+    """
+    text = _with_unit(_signed(one["mean"], one["unit"]), one["unit"])
+    if one["low"] is None:
+        return f"{text} (1 seed, no interval)"
+    low, high = (_signed(one[side], one["unit"]) for side in ("low", "high"))
+    return f"{text} ({one['confidence']:.0%} interval {low} to {high}, {one['seeds']} seeds)"
+
+
+def _signed(value: float, unit: str) -> str:
+    if unit in _ACCURACIES:
+        return f"{round(value, 1) + 0.0:+.1f}"
+    return f"{value:+.3g}"
+
+
 def _digits(comparison: Mapping[str, Any]) -> int:
     """The paper's decimals, and as many more as the deviation has to say."""
     digits: int = comparison["digits"]

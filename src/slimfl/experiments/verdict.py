@@ -18,9 +18,11 @@ An exhibit has the worst verdict of its claims.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from slimfl.experiments.paired import Difference, difference
 
 RULE = (
     "A claim with numbers agrees when each of ours lies within twice the combined standard "
@@ -63,6 +65,8 @@ class Comparison:
     unit: str = ""
     finished: bool = True
     """Whether every run behind ours is there and at its end."""
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    """Ours under each seed; empty for what is computed without runs."""
 
     @property
     def standard_error(self) -> float:
@@ -88,6 +92,8 @@ class Claim:
     comparisons: tuple[Comparison, ...]
     order: tuple[tuple[int, int], ...] = ()
     """Pairs (larger, smaller) of comparisons, for a claim of an order alone."""
+    pairs: tuple[tuple[int, int], ...] = ()
+    """Pairs whose difference is shown where the claim states no order."""
 
     @property
     def verdict(self) -> Verdict:
@@ -108,6 +114,26 @@ class Claim:
         if pairs and all(self._above(*pair) for pair in pairs):
             return Verdict.ORDER
         return Verdict.DIFFERS
+
+    @property
+    def seeds(self) -> int | None:
+        """The number of seeds behind it, the least of its numbers; None where it needs no runs."""
+        counts = [len(each.by_seed) for each in self.comparisons if each.by_seed]
+        return min(counts, default=None)
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Between the quantities that the claim sets side by side, seed by seed."""
+        found = []
+        for i, j in self.order or self.pairs:
+            first, second = self.comparisons[i], self.comparisons[j]
+            held = second.by_seed
+            if not held and second.ours is not None and not second.deviation:
+                held = dict.fromkeys(first.by_seed, second.ours)  # a fixed number
+            unit = "points" if first.unit == "%" else first.unit
+            one = difference(first.quantity, second.quantity, first.by_seed, held, unit)
+            found += [one] if one else []
+        return found
 
     def _told_apart(self) -> Iterable[tuple[int, int]]:
         """The pairs (larger, smaller) that the paper's own numbers separate."""

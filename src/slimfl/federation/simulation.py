@@ -23,6 +23,7 @@ from slimfl.data import Dataset, asked, load_section, partition
 from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, choose
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import own
+from slimfl.federation.absent import over_all
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.checkpoint import Checkpoint, device_files_state
 from slimfl.federation.convergence import convergence
@@ -260,10 +261,13 @@ class Simulation:
                     "round %d: update of device %d refused: it %s", number, task.device, error
                 )
                 refused.append(task.device)
-        if self.privacy is None:
+        if self.privacy is not None:
+            self.global_model = self.privacy.result(average, number)
+        elif federation.absent == "skip":
             self.global_model = average.result()
         else:
-            self.global_model = self.privacy.result(average, number)
+            asked = len(who.active) + len(who.dropped_out)
+            self.global_model = over_all(average, asked, federation.absent)
         self.round = number
         trained = time.perf_counter()
 
@@ -452,13 +456,18 @@ def run(
     simulation: Simulation,
     folder: RunFolder | None = None,
     callbacks: Sequence[Callback] = (),
+    *,
+    until: int | None = None,
 ) -> list[Line]:
-    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only."""
+    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only.
+
+    `until` is a round to stop after, whatever number of rounds the experiment asks for.
+    """
     simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
     if folder is None:
         if simulation.privacy is not None:
             simulation.privacy.start(simulation.experiment.data, None)
-        return _rounds(simulation, [], None, Callbacks(callbacks))
+        return _rounds(simulation, [], None, Callbacks(callbacks), until)
     with log_to(folder.path / "run.log"), folder.writing() as writer:
         lines = _go_back(simulation, folder, writer)
         if simulation.privacy is not None:
@@ -468,7 +477,7 @@ def run(
                 simulation.dataset.train.labels, simulation.dataset.classes
             )
             folder.write_partition(counts.tolist())
-        return _rounds(simulation, lines, writer, Callbacks(callbacks))
+        return _rounds(simulation, lines, writer, Callbacks(callbacks), until)
 
 
 def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> list[Line]:
@@ -487,22 +496,28 @@ def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> li
     return writer.keep_until(simulation.round)
 
 
-def finished(experiment: Experiment, lines: list[Line]) -> bool:
+def finished(experiment: Experiment, lines: list[Line], until: int | None = None) -> bool:
     """Whether these are all rounds of a run."""
     section = experiment.federation
     if section.stop_on_convergence and convergence(lines, section) is not None:
         return True
-    return len(lines) >= experiment.rounds
+    return len(lines) >= (experiment.rounds if until is None else until)
 
 
-def completed(folder: RunFolder, experiment: Experiment, *, verify: bool = False) -> bool:
+def completed(
+    folder: RunFolder,
+    experiment: Experiment,
+    *,
+    until: int | None = None,
+    verify: bool = False,
+) -> bool:
     """Whether a run folder has nothing left to run: all its rounds, and the last one's checkpoint.
 
     With `verify` the checkpoint is also read, which takes longer, and found to be intact.
     """
     found = folder.intact_metrics()
     rounds = len(found.lines)
-    if found.damage or not finished(experiment, found.lines):
+    if found.damage or not finished(experiment, found.lines, until):
         return False
     if folder.checkpointed_round() != rounds:
         return False
@@ -511,17 +526,21 @@ def completed(folder: RunFolder, experiment: Experiment, *, verify: bool = False
 
 
 def _rounds(
-    simulation: Simulation, lines: list[Line], writer: RunWriter | None, callbacks: Callbacks
+    simulation: Simulation,
+    lines: list[Line],
+    writer: RunWriter | None,
+    callbacks: Callbacks,
+    until: int | None,
 ) -> list[Line]:
     experiment = simulation.experiment
     callbacks.start(experiment, len(lines))
     try:
-        while not finished(experiment, lines):
+        while not finished(experiment, lines, until):
             line = simulation.step()
             lines.append(line)
             if writer is not None:
                 writer.append(line)
-                last = finished(experiment, lines)
+                last = finished(experiment, lines, until)
                 if last or simulation.round % experiment.federation.checkpoint_every == 0:
                     writer.checkpoint(simulation.checkpoint())
             callbacks.round(line)

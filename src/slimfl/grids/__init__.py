@@ -5,8 +5,18 @@ or when it runs, or on what runs beside it.
 """
 
 from slimfl.grids.datasets import shared_dataset
-from slimfl.grids.job import Job, complete, is_complete
+from slimfl.grids.job import Job, beginning, complete, is_complete, same_rounds
 from slimfl.grids.run import check_place, run_jobs
 from slimfl.grids.watching import Watcher
 
-__all__ = ["Job", "Watcher", "check_place", "complete", "is_complete", "run_jobs", "shared_dataset"]
+__all__ = [
+    "Job",
+    "Watcher",
+    "beginning",
+    "check_place",
+    "complete",
+    "is_complete",
+    "run_jobs",
+    "same_rounds",
+    "shared_dataset",
+]

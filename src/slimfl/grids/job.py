@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimfl.config import Experiment, FlowerSection
+from slimfl.config import Experiment, FederationSection, FlowerSection
 from slimfl.errors import RequestError
 from slimfl.federation import Callback, RunFolder, Simulation, completed
 from slimfl.federation import run as run_simulation
 from slimfl.federation.run_folder import EXPERIMENT, METRICS
 from slimfl.grids.datasets import shared_dataset
+
+#: Training images of the datasets that are known by name, to weigh epochs against steps.
+_IMAGES = 60_000
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,14 @@ class Job:
 
     folder: Path
     experiment: Experiment
+    until: int | None = None
+    """Stop after this round, however many the experiment asks for. The folder may hold more or
+    fewer rounds, and an experiment that differs in its length alone (`beginning`)."""
+
+    @property
+    def rounds(self) -> int:
+        """The round after which there is nothing left to do."""
+        return self.experiment.rounds if self.until is None else self.until
 
     @property
     def name(self) -> str:
@@ -31,7 +42,11 @@ class Job:
         """Work of a round, to weigh jobs against each other on a progress bar."""
         one = self.experiment
         trained = [w for w in one.model.widths if one.method in ("slimfl", f"vanilla-{w}x")]
-        images = one.federation.devices * one.training.batch_size * (one.training.steps or 375)
+        training = one.training
+        # epochs pass over the whole dataset, however many devices share it
+        images = _IMAGES * (training.epochs or 1)
+        if training.steps is not None:
+            images = one.federation.devices * training.batch_size * training.steps
         return images * sum(width**2 for width in trained or one.model.widths)
 
     @property
@@ -55,7 +70,7 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
     else:
         sim = Simulation(job.experiment, dataset=shared_dataset(job.experiment))
         folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
-    run_simulation(sim, folder, callbacks)
+    run_simulation(sim, folder, callbacks, until=job.until)
 
 
 def is_complete(job: Job, *, verify: bool = False) -> bool:
@@ -63,7 +78,7 @@ def is_complete(job: Job, *, verify: bool = False) -> bool:
     if not (job.folder / EXPERIMENT).exists():
         return False
     folder = RunFolder.open(job.folder)
-    return completed(folder, _fitting(job, folder), verify=verify)
+    return completed(folder, _fitting(job, folder), until=job.until, verify=verify)
 
 
 def _fitting(job: Job, folder: RunFolder) -> Experiment:
@@ -72,13 +87,40 @@ def _fitting(job: Job, folder: RunFolder) -> Experiment:
     The job says where the data are, if it does: they may have moved since the run was begun.
     """
     held = folder.experiment()
-    if _asked(held) != _asked(job.experiment):
+    whole = _asked(held) == _asked(job.experiment)
+    if not whole and (job.until is None or not same_rounds(held, job.experiment)):
         raise RequestError(
             f"{folder.path} holds a run of another experiment; move it away, or choose another "
             "folder"
         )
     where = job.experiment.data.dir or held.data.dir
     return held.model_copy(update={"data": held.data.model_copy(update={"dir": where})})
+
+
+def beginning(experiment: Experiment) -> Experiment:
+    """An experiment without its length: all that its rounds depend on, one after the other.
+
+    Two experiments with the same beginning have the same rounds, as far as both go. Only a cosine
+    schedule looks ahead to the last round.
+    """
+    if experiment.training.schedule == "cosine":
+        return experiment
+    section = experiment.federation
+    free = {"checkpoint_every"}
+    if not section.stop_on_convergence:
+        free |= {"convergence_window", "convergence_accuracy", "convergence_deviation"}
+    defaults = {key: FederationSection.model_fields[key].default for key in free}
+    return experiment.model_copy(
+        update={
+            "rounds": Experiment.model_fields["rounds"].default,
+            "federation": section.model_copy(update=defaults),
+        }
+    )
+
+
+def same_rounds(one: Experiment, other: Experiment) -> bool:
+    """Whether two experiments have the same rounds, as far as both go."""
+    return _asked(beginning(one)) == _asked(beginning(other))
 
 
 def _asked(experiment: Experiment) -> Experiment:

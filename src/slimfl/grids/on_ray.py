@@ -80,7 +80,9 @@ def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
     counter = ray.remote(num_cpus=0)(_Counter).remote(len(jobs))
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
     waiting = {
-        task.remote(number, _text(job.experiment), _read(job.folder), counter, trusted()): job
+        task.remote(
+            number, _text(job.experiment), job.until, _read(job.folder), counter, trusted()
+        ): job
         for number, job in enumerate(jobs)
     }
     while waiting:
@@ -127,7 +129,12 @@ class _Report(Callback):
 
 
 def _work(
-    number: int, experiment: str, files: Files, counter: Any, modules: tuple[str, ...]
+    number: int,
+    experiment: str,
+    until: int | None,
+    files: Files,
+    counter: Any,
+    modules: tuple[str, ...],
 ) -> Files:
     """A task: unpack the run folder, finish the run, pack it again."""
     import tomllib
@@ -135,7 +142,8 @@ def _work(
     with tempfile.TemporaryDirectory() as scratch, trusting(modules):
         folder = Path(scratch) / "run"
         _write(folder, files)
-        complete(Job(folder, config.build(tomllib.loads(experiment))), [_Report(number, counter)])
+        job = Job(folder, config.build(tomllib.loads(experiment)), until)
+        complete(job, [_Report(number, counter)])
         return _read(folder)
 
 

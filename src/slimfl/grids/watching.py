@@ -15,14 +15,14 @@ class Progress:
 
     def __init__(self, jobs: Sequence[Job], already_complete: int, watch: Watcher | None) -> None:
         self.jobs, self.before, self.watch = list(jobs), already_complete, watch
-        self.total = sum(job.effort * job.experiment.rounds for job in jobs)
+        self.total = sum(job.effort * job.rounds for job in jobs)
 
     def tell(self, rounds_done: Sequence[int]) -> None:
         """Pass on how many rounds every job has behind it."""
         if self.watch is None:
             return
         pairs = list(zip(self.jobs, rounds_done, strict=True))
-        done = sum(job.effort * rounds for job, rounds in pairs)
-        finished = sum(rounds >= job.experiment.rounds for job, rounds in pairs)
+        done = sum(job.effort * min(rounds, job.rounds) for job, rounds in pairs)
+        finished = sum(rounds >= job.rounds for job, rounds in pairs)
         count = self.before + len(self.jobs)
         self.watch(done, self.total, self.before + finished, count)

@@ -14,12 +14,14 @@ from slimfl.experiments.exhibits.table4 import TABLE4
 from slimfl.experiments.exhibits.table5 import TABLE5
 from slimfl.experiments.exhibits.table6 import TABLE6
 from slimfl.experiments.exhibits.table7 import TABLE7
+from slimfl.experiments.exhibits.vanilla import VANILLA
 
-#: By name; the last is ours: what no source settles.
+#: By name; the last two are ours: what no source settles, and why Vanilla FL differs.
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        TABLE1, TABLE3, TABLE4, TABLE5, TABLE6, TABLE7, FIG2, FIG3, FIG4, FIG5, FIG6, FIG7, CHOICES
+        TABLE1, TABLE3, TABLE4, TABLE5, TABLE6, TABLE7, FIG2, FIG3, FIG4, FIG5, FIG6, FIG7, CHOICES,
+        VANILLA,
     )
 }  # fmt: skip
 

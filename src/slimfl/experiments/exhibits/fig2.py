@@ -28,7 +28,7 @@ def setting(scale: Scale, alpha: float, algorithm: str) -> list[Cell]:
     """One algorithm under every seed; SUSTrain is the default, so its runs are table III's."""
     return [
         cell(scale, alpha=alpha, channel="good", seed=seed, training__algorithm=algorithm)
-        for seed in range(scale.seeds_elsewhere)
+        for seed in range(scale.seeds_curves)
     ]
 
 

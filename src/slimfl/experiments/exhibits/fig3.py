@@ -75,6 +75,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                         float(np.mean(distances[a])),
                         float(np.std(distances[a])),
                         scale.seeds,
+                        by_seed=dict(enumerate(distances[a])),
                     )
                     for a in ALPHAS
                 ),

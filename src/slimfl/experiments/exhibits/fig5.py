@@ -37,7 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def setting(scale: Scale, name: str) -> list[Cell]:
     """One setting under every seed."""
     changes = SETTINGS[name]
-    return [cell(scale, alpha=ALPHA, seed=seed, **changes) for seed in range(scale.seeds_elsewhere)]
+    return [cell(scale, alpha=ALPHA, seed=seed, **changes) for seed in range(scale.seeds_curves)]
 
 
 def cells(scale: Scale) -> list[Cell]:
@@ -90,6 +90,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     accuracy(name, finals[name, "1.0x"], printed)
                     for name, printed in zip((equal, unequal), paper.WEIGHTS_ACCURACY, strict=True)
                 ),
+                pairs=((0, 1),),
             ),
         ],
         notes=[
@@ -105,12 +106,13 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 def _gain(first: Final | None, second: Final | None, width: str, printed: float) -> Claim:
     gain = first - second if first and second else None
     return Claim(
-        f"The optimal split gains so many points at {width}",
+        f"Points that the optimal split gains at {width}",
         "section VI-B, figure 5(a)",
         (
             replace(accuracy("gain", gain, printed), digits=1, unit="points"),
             Comparison("none", 0.0, paper=0.0, unit="points"),
         ),
+        pairs=((0, 1),),
     )
 
 

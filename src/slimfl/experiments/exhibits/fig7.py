@@ -43,7 +43,7 @@ def setting(scale: Scale, noise: str, alpha: float, method: str) -> list[Cell]:
         return base.setting(scale, noise, alpha, method)
     return [
         cell(scale, method, alpha=alpha, seed=seed, radio__noise_dbm=MIDDLE_DBM)
-        for seed in range(scale.seeds_elsewhere)
+        for seed in range(scale.seeds_curves)
     ]
 
 

@@ -63,6 +63,7 @@ def _column(finals: Finals, channel: str, alpha: float) -> Claim:
         f"Accuracy on the {channel} channel at alpha = {alpha:g}",
         f"table III, {channel}, alpha = {alpha:g}",
         tuple(comparisons),
+        pairs=((1, 3), (0, 2)),  # SlimFL and the Vanilla FL of the same width
     )
 
 
@@ -98,6 +99,7 @@ def _text(finals: Finals) -> list[Claim]:
                 accuracy(*each, mean, deviation)
                 for each, mean, deviation in zip(best, printed, deviations, strict=True)
             ),
+            pairs=((0, 1), (2, 3)),  # the good channel and the poor one
         ),
     ]
 

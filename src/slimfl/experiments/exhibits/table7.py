@@ -20,15 +20,19 @@ METHODS = {"SlimFL": ["slimfl"], "Vanilla FL-1.5x": expand([VANILLA_ALL], (0.5, 
 
 @dataclass(frozen=True)
 class Until:
-    """Costs of one method until convergence, one entry a seed; None where it never converged."""
+    """Costs of one method until convergence under each seed; None where it never converged."""
 
-    seeds: list[Costs | None]
+    seeds: dict[int, Costs | None]
     settled: bool
     """Whether more rounds or seeds would change nothing."""
 
+    def by_seed(self, key: str) -> dict[int, float]:
+        """One cost under each seed; infinite where it never converged."""
+        return {seed: getattr(cost, key) if cost else math.inf for seed, cost in self.seeds.items()}
+
     def spread(self, key: str) -> tuple[float, float]:
         """Mean and deviation over seeds; infinite unless every seed converged."""
-        values = [getattr(cost, key) if cost else math.inf for cost in self.seeds]
+        values = list(self.by_seed(key).values())
         if math.inf in values:
             return math.inf, 0.0
         return fmean(values), stdev(values) if len(values) > 1 else 0.0
@@ -50,7 +54,7 @@ def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[st
     """The costs of runs that stop on their own, added up seed by seed; None before they ran."""
     columns = [grid.setting(scale, channel, alpha, method) for method in methods]
     settled = all(cell in runs and _settled(runs[cell]) for cells in columns for cell in cells)
-    seeds: list[Costs | None] = []
+    seeds: dict[int, Costs | None] = {}
     for cells in zip(*columns, strict=True):
         if all(cell in runs and runs[cell].evaluated for cell in cells):
             costs = [until_convergence(runs[cell]) for cell in cells]
@@ -58,7 +62,7 @@ def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[st
             total = known[0] if len(known) == len(costs) else None
             for cost in known[1:]:
                 total = total + cost if total else None
-            seeds.append(total)
+            seeds[cells[0].experiment.seed] = total
     return Until(seeds, settled) if seeds else None
 
 
@@ -95,6 +99,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     f"{what} until convergence, {channel} channel, alpha = {alpha:g}",
                     "table VII",
                     tuple(pair),
+                    pairs=((1, 0),),  # what Vanilla FL-1.5x costs more
                 )
             )
     return Exhibit(
@@ -124,7 +129,16 @@ def _comparison(name: str, costs: Until | None, key: str, printed: float, unit: 
         return Comparison(name, None, paper=printed, digits=digits, unit=unit)
     mean, deviation = costs.spread(key)
     return Comparison(
-        name, mean, deviation, len(costs.seeds), printed, 0.0, digits, unit, costs.settled
+        name,
+        mean,
+        deviation,
+        len(costs.seeds),
+        printed,
+        0.0,
+        digits,
+        unit,
+        costs.settled,
+        costs.by_seed(key),
     )
 
 
@@ -145,6 +159,7 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
         known = [pair for pair in found.values() if None not in pair]
         costs = [[one.spread(key)[0] for one in pair if one] for pair in known]
         ratios = [theirs / ours for ours, theirs in costs if math.isfinite(ours + theirs)]
+        by_seed = _ratio_by_seed([pair for pair in known if _converged(pair, key)], key)
         theirs = [vanilla / slim for slim, vanilla in printed.values()]
         ran = len(known) == len(found)
         settled = ran and all(one.settled for pair in known for one in pair if one)
@@ -161,12 +176,27 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
                         paper=sum(theirs) / len(theirs),
                         digits=1,
                         finished=settled,
+                        by_seed=by_seed,
                     ),
                     Comparison("as much", 1.0 if ratios else mean, paper=1.0, digits=1),
                 ),
+                pairs=((0, 1),),
             )
         )
     return claims
+
+
+def _converged(pair: list[Until | None], key: str) -> bool:
+    return all(one and math.isfinite(one.spread(key)[0]) for one in pair)
+
+
+def _ratio_by_seed(pairs: list[list[Until | None]], key: str) -> dict[int, float]:
+    """Under each seed that all settings have, the mean over settings of the ratio of the costs."""
+    costs = [[one.by_seed(key) for one in pair if one] for pair in pairs]
+    seeds = set.intersection(*(set(each) for pair in costs for each in pair)) if costs else set()
+    return {
+        seed: fmean(theirs[seed] / ours[seed] for ours, theirs in costs) for seed in sorted(seeds)
+    }
 
 
 TABLE7 = Recipe("table7", grid.all_cells, show)

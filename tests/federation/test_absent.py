@@ -1,0 +1,80 @@
+"""The mean over all devices of a round, against a mean over written-out models."""
+
+import numpy as np
+import pytest
+
+from slimfl import config
+from slimfl.errors import RequestError
+from slimfl.federation import Simulation
+from slimfl.federation.absent import over_all
+from slimfl.federation.merge import SegmentAverage
+from slimfl.nn import ULMobileNet, segments
+
+TINY = {
+    "data__dataset": "synthetic",
+    "data__train_samples": 200,
+    "data__test_samples": 50,
+    "threads": 1,
+    "training__steps": 2,
+    "federation__devices": 6,
+    "radio__noise_dbm": -38.0,
+}
+
+
+@pytest.mark.parametrize("absent", ["old", "zero"])
+def test_a_mean_over_models_in_which_what_is_lost_was_filled_in(absent):
+    cut = segments(ULMobileNet(), (0.5, 1.0))
+    random = np.random.default_rng(7)
+    size = sum(len(where) for where in cut.positions)
+    last = random.normal(size=size).astype(np.float32)
+    models = random.normal(size=(5, size)).astype(np.float32)
+    delivered = [(0, 1), (0,), (), (0, 1), (0,)]
+    average = SegmentAverage(cut, last)
+    filled = []
+    for model, arrived in zip(models, delivered, strict=True):
+        if arrived:
+            average.add(model, arrived)
+        whole = last.copy() if absent == "old" else np.zeros_like(last)
+        for segment in arrived:
+            whole[cut.positions[segment]] = model[cut.positions[segment]]
+        filled.append(whole.astype(np.float64))
+    got = over_all(average, 5, absent)
+    np.testing.assert_allclose(got, np.mean(filled, axis=0), rtol=1e-6, atol=1e-7)
+
+
+def test_what_nobody_sends_or_delivers_stays():
+    cut = segments(ULMobileNet(), (0.5, 1.0))
+    size = sum(len(where) for where in cut.positions)
+    last, model = np.full(size, 3, np.float32), np.full(size, 5, np.float32)
+    average = SegmentAverage(cut, last)
+    np.testing.assert_array_equal(over_all(average, 4, "zero"), last)
+    average.add(model, (0,))
+    got = over_all(average, 4, "zero")
+    assert (got[cut.positions[0]] == 1.25).all()
+    assert (got[cut.positions[1]] == 3).all()
+
+
+def models(**changes):
+    simulation = Simulation(config.load(**(TINY | changes))[0])
+    lines = [simulation.step() for _ in range(3)]
+    return simulation.global_model, lines
+
+
+def test_the_key_changes_runs_in_which_something_is_lost_and_no_others():
+    lossy, lines = models()
+    assert any(0 < count < 6 for line in lines for count in line["delivered"])
+    for absent in ("old", "zero"):
+        assert not np.array_equal(models(federation__absent=absent)[0], lossy)
+    clean, lines = models(radio__noise_dbm=-120.0)
+    assert all(line["delivered"] == [6, 6] for line in lines)
+    for absent in ("old", "zero"):
+        kept = models(radio__noise_dbm=-120.0, federation__absent=absent)[0]
+        np.testing.assert_array_equal(kept, clean)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"federation__average": "samples"}, {"privacy__clip_norm": 1.0}]
+)
+def test_what_an_absent_device_would_weigh_must_be_known(changes):
+    with pytest.raises(RequestError, match=r"federation\.absent"):
+        config.load(federation__absent="old", **changes)
