@@ -24,11 +24,11 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import checkpoint as checkpoints
+from slimfl.federation import record
 from slimfl.federation.checkpoint import Checkpoint, sync_folder, write_durably
+from slimfl.federation.record import Line
 
 EXPERIMENT, METRICS, PARTITION = "experiment.toml", "metrics.jsonl", "partition.json"
-
-Line = dict[str, Any]
 
 #: Looking whether a folder is in use takes no longer than this.
 LOOK_S = 0.2
@@ -78,26 +78,13 @@ class RunFolder:
 
     def _tree(self) -> tuple[dict[str, Any], dict[str, Any]]:
         tree = config.read_toml(self.path / EXPERIMENT)
-        return tree, tree.pop("provenance", {})
+        provenance = tree.pop("provenance", {})
+        record.check_provenance(provenance, self.path / EXPERIMENT)
+        return tree, provenance
 
     def metrics(self) -> list[Line]:
         """The lines of all complete rounds; a torn last line is left out."""
-        try:
-            text = (self.path / METRICS).read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise RequestError(f"{self.path / METRICS} cannot be read: {error}") from None
-        lines = []
-        for number, raw in enumerate(text.split(b"\n")[:-1], 1):
-            try:
-                lines.append(json.loads(raw))
-            except ValueError:
-                raise RequestError(
-                    f"line {number} of {self.path / METRICS} is damaged; run `slimfl resume "
-                    f"{self.path}` after removing it and the lines below"
-                ) from None
-        return lines
+        return record.read(self.path / METRICS, self.experiment())
 
     def write_partition(self, class_counts: list[list[int]]) -> None:
         """Record how many samples of each class every device holds."""
@@ -108,13 +95,7 @@ class RunFolder:
 
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""
-        try:
-            counts: list[list[int]] = json.loads((self.path / PARTITION).read_text())[
-                "class_counts"
-            ]
-        except (OSError, ValueError, KeyError):
-            return []
-        return counts
+        return record.read_class_counts(self.path / PARTITION, self.experiment())
 
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
@@ -199,6 +180,13 @@ class RunWriter:
         checkpoints.write(self.path / "checkpoints", checkpoint)
 
 
+#: What a path or its rights are to blame for.
+_REFUSED = (
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL,
+    errno.ELOOP, errno.ENAMETOOLONG, errno.EILSEQ,
+)  # fmt: skip
+
+
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
     """A full or failing disk ends the run with one sentence; what was written stays intact."""
@@ -210,7 +198,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
                 f"the disk is full ({path}): make room, then `slimfl resume {path}` goes on from "
                 "the last complete round"
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        if error.errno in _REFUSED:
             raise RequestError(
                 f"{path} cannot be written ({error.strerror}); choose another --out"
             ) from error
