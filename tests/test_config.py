@@ -375,7 +375,7 @@ def experiments(draw):
         "track": draw(st.lists(st.sampled_from(["tensorboard", "wandb"]), max_size=2)),
         "data": {
             "alpha": draw(numbers),
-            "dataset": draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
+            "dataset": draw(st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=8)),
             "dir": draw(st.sampled_from([None, "/a b/ü"])),
             "train_samples": draw(st.none() | st.integers(1, 9)),
         },

@@ -98,6 +98,7 @@ def resume(
     With `grid`, in a Flower ServerApp, a run of the flower engine works with the devices there.
     """
     folder = RunFolder.open(Path(path))
+    check_trackers(folder.experiment().track)
     sim = Simulation(
         folder.experiment(),
         dataset=dataset,

@@ -26,7 +26,7 @@ def reproduce(
         Path, typer.Option(help="Folder of the runs; what is there is not run again.")
     ] = Path("reproduction/cells"),
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time; one a core otherwise.", min=1)
+        int | None, typer.Option(help="Runs at a time; one a core otherwise.", min=1, max=1024)
     ] = None,
     on: On = None,
     as_is: Annotated[
@@ -91,17 +91,17 @@ def _check(document: dict[str, Any], path: Path) -> None:
 
 def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(exhibit.table.headings):
-        table.add_column(escape(heading), justify="left" if number == 0 else "right")
+        table.add_column(heading, justify="left" if number == 0 else "right")
     for row in exhibit.table.rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     yield table
     for claim in exhibit.claims:
-        yield f"  [bold]{claim.verdict}[/bold]: {escape(claim.text)}"
+        yield Text.assemble("  ", (str(claim.verdict), "bold"), f": {claim.text}")
     yield ""
 
 

@@ -1,5 +1,6 @@
 """`slimfl run` and `slimfl resume`."""
 
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,9 @@ Certificates = Annotated[
     Path | None,
     typer.Option(help="By which to know the SuperLink at HOST:PORT.", show_default=False),
 ]
+
+#: Points of a grid, each of which is a run or more.
+MOST_POINTS = 10_000
 
 #: SlimFL beside Vanilla FL at every width: the comparison of the paper.
 DEFAULT_METHODS = "slimfl,vanilla-1.5x"
@@ -73,8 +77,9 @@ def run(
     try:
         seeds = [int(part) for part in seed.split(",")] if seed else None
     except ValueError:
+        shown = repr(seed if seed is None or len(seed) <= 60 else f"{seed[:57]}...")
         raise RequestError(
-            f"--seed takes whole numbers separated by commas, not {seed!r}"
+            f"--seed takes whole numbers separated by commas, not {shown}"
         ) from None
     planned: dict[str, Experiment] = {}
     for point in _points(grid or []):
@@ -134,10 +139,13 @@ def resume(
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
     from slimfl.errors import RequestError
     from slimfl.federation import RunFolder
+    from slimfl.federation.trackers import check_trackers
     from slimfl.report import find
 
     folders = [RunFolder.open(record.path) for record in find([run])]
     experiments = [folder.experiment() for folder in folders]
+    for one in experiments:
+        check_trackers(one.track)
     link = _superlink(superlink, root_certificates, experiments)
     if link and data_dir:
         raise RequestError("--data-dir does not reach the SuperLink; set SLIMFL_DATA where it runs")
@@ -163,6 +171,8 @@ def _points(grid: list[str]) -> list[tuple[str, ...]]:
                 f"--grid takes key=value,value, for example data.alpha=0.1,1, not {text!r}"
             )
         axes.append([f"{key.strip()}={value.strip()}" for value in values.split(",")])
+    if math.prod(map(len, axes)) > MOST_POINTS:
+        raise RequestError(f"--grid has more than {MOST_POINTS:,} points; give fewer values")
     return list(itertools.product(*axes))
 
 

@@ -41,7 +41,7 @@ def build(
         torch.manual_seed(int(generator(seed, "own layers").integers(2**63 - 1)))
         try:
             network = factory(**given)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except Exception as error:  # whatever the factory of a user may raise
             raise RequestError(f"model {name!r} does not take model.options: {error}") from None
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
