@@ -67,7 +67,9 @@ def lines(raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
     yield from _shapes(before, last, record)
 
 
-def _shapes(before: bytes, last: bytes, record: dict[str, Any]) -> Iterator[tuple[str, bytes, bool]]:
+def _shapes(
+    before: bytes, last: bytes, record: dict[str, Any]
+) -> Iterator[tuple[str, bytes, bool]]:
     line = last + b"\n"
     everybody = record["devices"]
     changes: dict[str, dict[str, Any]] = {

@@ -11,7 +11,9 @@ from slimfl.cli.output import Json, aside, check_writable, show, show_json
 
 def bench(
     repetitions: Annotated[int, typer.Option(min=2, max=1000)] = 5,
-    images: Annotated[int, typer.Option(help="Images a repetition.", min=64, max=10_000_000)] = 3840,
+    images: Annotated[
+        int, typer.Option(help="Images a repetition.", min=64, max=10_000_000)
+    ] = 3840,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
     ] = False,

@@ -42,7 +42,9 @@ def bound(
     segments: SegmentCount = None,
     devices: Devices = 10,
     weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
-    smoothness: Annotated[float | None, typer.Option(help="L; 1 if not given.", min=1e-12, max=1e12)] = None,
+    smoothness: Annotated[
+        float | None, typer.Option(help="L; 1 if not given.", min=1e-12, max=1e12)
+    ] = None,
     strong_convexity: Annotated[
         float | None, typer.Option(help="mu; 0.1 if not given.", min=1e-12, max=1e12)
     ] = None,
@@ -65,7 +67,9 @@ def bound(
     ] = None,
     non_iid: Annotated[
         float | None,
-        typer.Option(help="How much the data of the measured devices differ; 0 is IID.", min=0, max=1e6),
+        typer.Option(
+            help="How much the data of the measured devices differ; 0 is IID.", min=0, max=1e6
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the measurement.", min=0, max=2**63 - 1)] = 0,
     out: Out = Path("figures"),

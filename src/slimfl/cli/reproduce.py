@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from slimfl.experiments.exhibit import Exhibit
 
 
+#: The results of a reproduction take a tenth of this.
+MOST_BYTES = 1 << 25
+
+
 def reproduce(
     what: Annotated[
         list[str] | None,
@@ -44,6 +48,7 @@ def reproduce(
     from slimfl.experiments.scale import scale as named
 
     chosen, size = recipes(what or ["all"]), named(scale)
+    before = None if check is None else _earlier(check)
     folder = out or Path("reproduction") / scale
     with jobs_bar(aside()) as watch:
         exhibits = make(
@@ -53,6 +58,7 @@ def reproduce(
     lacking = unfinished(chosen, size, cache)
     command = shlex.join(["slimfl", "reproduce", *words])
     document = write(exhibits, size, folder, command, lacking)
+    compared = None if check is None else _compared(document, before, check)
     if json:
         show_json(document)
     else:
@@ -62,24 +68,41 @@ def reproduce(
     if lacking:
         aside().print(lacking, highlight=False)
     aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
-    if check is not None:
-        _check(document, check)
+    if check is not None and compared is not None:
+        _judge(*compared, check)
 
 
-def _check(document: dict[str, Any], path: Path) -> None:
+def _earlier(path: Path) -> Any:
+    """The results of an earlier reproduction, read before the work with which to compare them."""
     from json import loads
 
-    from slimfl.errors import RequestError, RunError
+    from slimfl.errors import RequestError
+    from slimfl.regular_file import read_regular
+
+    try:
+        return loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        raise RequestError(
+            f"{path} is not the results.json of a reproduction; give another --check"
+        ) from None
+
+
+def _compared(document: dict[str, Any], before: Any, path: Path) -> tuple[list[str], bool]:
+    """What differs, and whether every digit has to agree."""
+    from slimfl.errors import RequestError
     from slimfl.experiments.check import differences, same_engine
 
     try:
-        before = loads(path.read_text(encoding="utf-8"))
-        found = differences(document, before)
-        exact = same_engine(document, before)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return differences(document, before), same_engine(document, before)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise RequestError(
             f"{path} is not the results.json of a reproduction: {error!r}; give another --check"
         ) from None
+
+
+def _judge(found: list[str], exact: bool, path: Path) -> None:
+    from slimfl.errors import RunError
+
     how = "to the last digit" if exact else "within the spread, as another engine made them"
     if found and exact:
         raise RunError(f"{len(found)} differences from {path}: " + "; ".join(found))

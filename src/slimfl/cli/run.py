@@ -78,9 +78,7 @@ def run(
         seeds = [int(part) for part in seed.split(",")] if seed else None
     except ValueError:
         shown = repr(seed if seed is None or len(seed) <= 60 else f"{seed[:57]}...")
-        raise RequestError(
-            f"--seed takes whole numbers separated by commas, not {shown}"
-        ) from None
+        raise RequestError(f"--seed takes whole numbers separated by commas, not {shown}") from None
     planned: dict[str, Experiment] = {}
     for point in _points(grid or []):
         experiments = config.load(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +13,6 @@ from pydantic import BaseModel
 
 from slimfl.config.sections import Experiment, Section
 from slimfl.errors import RequestError
-
 
 #: A value of an experiment is small: this is the longest path, and no list needs to be deep.
 MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
@@ -29,7 +29,7 @@ def reject_oversized(values: dict[str, Any]) -> None:
         if problem or left < 0:
             shown = _shortened(repr(dotted)) if dotted else "the experiment"
             raise RequestError(f"{shown} {problem or 'has too many values'}; give it another value")
-        items = value.items() if isinstance(value, dict) else ()
+        items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else ()
         if isinstance(value, list | tuple):
             items = ((str(i), one) for i, one in enumerate(value[: left + 1], 1))
         for key, inside in items:

@@ -26,7 +26,7 @@ from slimfl.errors import RequestError, RunError
 from slimfl.federation import checkpoint as checkpoints
 from slimfl.federation import record
 from slimfl.federation.checkpoint import Checkpoint, sync_folder, write_durably
-from slimfl.federation.record import Line
+from slimfl.federation.record import Line as Line
 
 EXPERIMENT, METRICS, PARTITION = "experiment.toml", "metrics.jsonl", "partition.json"
 

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.widths import channels_at
 
-
 #: Channels of a layer or classes; a network of three such layers takes 128 MB.
 MOST = 4096
 
@@ -31,7 +30,7 @@ class ULMobileNet(nn.Module):
         sizes = (in_channels, classes, *channels)
         if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
             raise ValueError(
-                f"in_channels, classes and the three channels must be whole numbers from 1 to {MOST}"
+                f"in_channels, classes and three channels must be whole numbers from 1 to {MOST}"
             )
         first, second, third = channels
         self.in_channels, self.classes, self.channels = in_channels, classes, (first, second, third)

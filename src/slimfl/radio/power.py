@@ -14,7 +14,6 @@ import numpy as np
 
 from slimfl.radio.superposition import Floats, sinr_target
 
-
 #: A threshold beside which the differences between thresholds vanish.
 VERY_LARGE = 1e9
 

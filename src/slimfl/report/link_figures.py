@@ -75,9 +75,7 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
             drawn.append(shown)
             worth = f"{height:#.4g}" if np.isfinite(height) else "infinite"
             label = f"{name}: λ = {split[0]:.3f}, D = {worth}"
-            axes.plot(
-                split[0], shown, marker, color=colour, ms=7, mfc="none", mew=1.8, label=label
-            )
+            axes.plot(split[0], shown, marker, color=colour, ms=7, mfc="none", mew=1.8, label=label)
         axes.set_xlim(0, 1)
         within = values[values <= DRAWABLE]
         if within.size:
@@ -167,8 +165,11 @@ def bound_figure(
 
 def _say_infinite(axes: Axes, middle: float) -> None:
     """Words where no curve fits into the axes."""
-    axes.text(middle, 0.5, "some segment\nnever arrives:\nD is infinite", color="#5b6670",
-              fontsize=8, ha="center", va="center", transform=axes.get_xaxis_transform())  # fmt: skip
+    words = "some segment\nnever arrives:\nD is infinite"
+    where = axes.get_xaxis_transform()
+    axes.text(
+        middle, 0.5, words, color="#5b6670", fontsize=8, ha="center", va="center", transform=where
+    )
 
 
 def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:

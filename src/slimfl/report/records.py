@@ -10,6 +10,7 @@ from slimfl.errors import RequestError
 from slimfl.federation import Line, RunFolder, method_names
 from slimfl.federation.run_folder import EXPERIMENT
 
+
 @dataclass(frozen=True)
 class RunRecord:
     """One run: one method under one seed."""
