@@ -34,8 +34,11 @@ def open_regular(path: Path) -> IO[bytes]:
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
     """The contents of a regular file that holds at most so many bytes."""
+    contents = bytearray()
     with open_regular(path) as file:
-        contents = file.read(most_bytes + 1)
-    if len(contents) > most_bytes:
-        raise NotRegularError(f"it holds more than {most_bytes:,} bytes")
-    return contents
+        # in pieces: to read so many bytes at once would first take so much memory
+        while more := file.read(1 << 20):
+            contents += more
+            if len(contents) > most_bytes:
+                raise NotRegularError(f"it holds more than {most_bytes:,} bytes")
+    return bytes(contents)

@@ -150,7 +150,9 @@ def test_doctor_says_which_extra_to_install(here, monkeypatch):
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == "mlflow" else find_spec(name, *a)
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name == "mlflow" else find_spec(name, *a),
     )
     _, out, _ = here("doctor")
     assert "pip install slimfl[mlflow]" in out

@@ -134,8 +134,8 @@ def value(random: random.Random, key: Key) -> str:
 
 def _number(random: random.Random, low: float, high: float, whole: bool) -> str:
     inside = random.uniform(low, high)
-    if low > 0 and random.random() < 0.7:
-        inside = math.exp(random.uniform(math.log(low), math.log(high)))
+    if low >= 0 and random.random() < 0.7:
+        inside = math.exp(random.uniform(math.log(low or 1e-13), math.log(high)))
     chosen = random.choice(
         [low, high, inside, inside, math.nextafter(low, -math.inf), math.nextafter(high, math.inf)]
     )

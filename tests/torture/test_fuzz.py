@@ -1,6 +1,7 @@
 """Generated TOML files and command lines: no traceback, no hang, status 0, 1 or 2.
 
-200 cases by default; SLIMFL_FUZZ_CASES sets another number, and SLIMFL_FUZZ_FIRST where to begin.
+200 cases, and 2,000 others with `make torture`. SLIMFL_FUZZ_FIRST says where to begin: other
+numbers are other cases.
 """
 
 import os
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fuzz_cases
 from fuzz_cli import call
 
-CASES = int(os.environ.get("SLIMFL_FUZZ_CASES", "200"))
+SMALL, LARGE = 200, 2000
 FIRST = int(os.environ.get("SLIMFL_FUZZ_FIRST", "0"))
 
 #: Why a case may end with status 1: what was asked for was right, and something else is not there.
@@ -43,9 +44,27 @@ def furnish(folder):
     (folder / "loop").symlink_to(folder / "loop")
 
 
+@pytest.fixture(autouse=True)
+def quick_report():
+    """The report itself, not the short page of other tests here."""
+
+
 def test_generated_requests_end_as_every_request_does(world):
+    assert_end_well(world, range(FIRST, FIRST + SMALL))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("part", range(4))
+def test_many_generated_requests_end_as_every_request_does(part, world):
+    size = LARGE // 4
+    first = FIRST + SMALL + part * size
+    assert_end_well(world, range(first, first + size))
+
+
+def assert_end_well(world, numbers):
+    """Try the cases of these numbers."""
     wrong, ends = [], {0: 0, 1: 0, 2: 0}
-    for number in range(FIRST, FIRST + CASES):
+    for number in numbers:
         furnish(world)
         arguments = fuzz_cases.case(number, world)
         ended = call(*arguments, cwd=world)
@@ -57,8 +76,8 @@ def test_generated_requests_end_as_every_request_does(world):
             wrong.append(f"case {number}: slimfl {arguments} failed: {ended.error}")
         elif ended.status == 0 and arguments[0] == "run" and number % 4 == 0:
             wrong += _not_readable(world, arguments, number)
-    assert not wrong, "\n\n".join([f"{len(wrong)} of {CASES} ({ends})", *wrong[:12]])
-    assert min(ends[0], ends[2]) > CASES / 20, f"the cases are too much alike: {ends}"
+    assert not wrong, "\n\n".join([f"{len(wrong)} of {len(numbers)} ({ends})", *wrong[:12]])
+    assert min(ends[0], ends[2]) > len(numbers) / 20, f"the cases are too much alike: {ends}"
 
 
 def _not_readable(world, arguments, number):

@@ -42,6 +42,10 @@ NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ, errno.EACC
          errno.EISDIR)  # fmt: skip
 
 
+#: Characters of a sentence; some list all that there is.
+LONGEST = 1500
+
+
 def main() -> None:
     """Run a command; what goes wrong becomes one sentence and a status, never a traceback."""
     # importing torch makes 260,000 objects that stay; to look for garbage among them after every
@@ -65,6 +69,8 @@ def main() -> None:
 
 
 def _end(sentence: str, status: int) -> None:
-    # one line, whatever stands in a path
+    # one line of readable length, whatever stands in a path or was typed
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
     print("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence), file=sys.stderr)
     sys.exit(status)

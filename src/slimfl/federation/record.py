@@ -5,8 +5,8 @@ devices, segments and widths of its experiment, and a size in proportion to them
 metrics rely on that.
 """
 
-import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,25 +137,53 @@ def check_provenance(provenance: Any, path: Path) -> None:
         ) from None
 
 
+@dataclass(frozen=True)
+class IntactLines:
+    """The lines of a metrics file up to the first one that is wrong."""
+
+    lines: list[Line]
+    size_bytes: int
+    damage: str | None
+    """What is wrong with the next line, None if there is none; a line that was cut short at the
+    end of the file is what a kill leaves, and no damage."""
+
+
 def read(path: Path, experiment: Experiment) -> list[Line]:
-    """The lines of all complete rounds of a metrics file; a torn last line is left out."""
+    """The lines of all complete rounds of a metrics file; `RequestError` if one is wrong."""
+    found = read_intact(path, experiment)
+    if found.damage is not None:
+        raise RequestError(
+            f"{found.damage}; run `slimfl resume {path.parent}` after removing it and the lines "
+            "below"
+        )
+    return found.lines
+
+
+def read_intact(path: Path, experiment: Experiment) -> IntactLines:
+    """The rounds that a metrics file tells of; a file that is not there tells of none."""
     lines: list[Line] = []
+    size = 0
     widths: set[str] = set()
     try:
         for number, raw in enumerate(_raw_lines(path, experiment), 1):
-            line = _line(raw, number, path, experiment)
-            if line["round"] != number:
-                raise _damaged(path, number, f"is of round {line['round']}, not {number}")
-            if line["accuracy"]:
+            try:
+                line = _line(raw, number, experiment)
                 widths = widths or {*line["accuracy"]}
-                if line["accuracy"].keys() != widths:
-                    raise _damaged(path, number, "has other widths than the lines before it")
+                if line["accuracy"] and line["accuracy"].keys() != widths:
+                    raise _DamageError("has other widths than the lines before it")
+            except _DamageError as error:
+                return IntactLines(lines, size, f"line {number} of {path} {error}")
             lines.append(line)
+            size += len(raw)
     except FileNotFoundError:
-        return []
+        return IntactLines([], 0, None)
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}; replace it") from None
-    return lines
+    return IntactLines(lines, size, None)
+
+
+class _DamageError(Exception):
+    """What is wrong with a line, as the end of a sentence."""
 
 
 def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
@@ -177,51 +205,45 @@ def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
 
 
 def _raw_lines(path: Path, experiment: Experiment) -> Iterator[bytes]:
-    most = LINE_BYTES + DEVICE_BYTES * experiment.federation.devices
+    """The whole lines of a file; of one that is too long, as much as shows that it is."""
+    most = _most_bytes(experiment)
+    left = FILE_BYTES
     with open_regular(path) as file:
-        left = FILE_BYTES
-        for number in itertools.count(1):
-            line = file.readline(most + 1)
+        while (line := file.readline(most + 1)).endswith(b"\n") or len(line) > most:
             left -= len(line)
-            if len(line) > most:
-                raise _damaged(path, number, f"has more than {most:,} bytes")
             if left < 0:
                 raise RequestError(f"{path} has more than {FILE_BYTES:,} bytes; leave this run out")
-            if not line.endswith(b"\n"):
-                return
             yield line
 
 
-def _line(raw: bytes, number: int, path: Path, experiment: Experiment) -> Line:
+def _most_bytes(experiment: Experiment) -> int:
+    return LINE_BYTES + DEVICE_BYTES * experiment.federation.devices
+
+
+def _line(raw: bytes, number: int, experiment: Experiment) -> Line:
+    if len(raw) > _most_bytes(experiment):
+        raise _DamageError(f"has more than {_most_bytes(experiment):,} bytes")
     try:
         record = RoundRecord.model_validate_json(raw)
     except pydantic.ValidationError as error:
-        raise _not_a_record(error, number, path) from None
+        raise _DamageError(_problem(error)) from None
     except (ValueError, RecursionError):
-        raise _damaged(path, number, "is not JSON") from None
+        raise _DamageError("is damaged: it is not a JSON object") from None
+    if record.round != number:
+        raise _DamageError(f"is of round {record.round}, not {number}")
     misfit = record.misfit(experiment)
     if misfit is not None:
-        raise _damaged(path, number, f"is damaged: {misfit}")
+        raise _DamageError(f"is damaged: {misfit}")
     return record.model_dump(exclude_unset=True)
 
 
-def _not_a_record(error: pydantic.ValidationError, number: int, path: Path) -> RequestError:
+def _problem(error: pydantic.ValidationError) -> str:
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     missing = sorted(str(e["loc"][0]) for e in errors if e["type"] == "missing")
     if missing:
-        return RequestError(
-            f"line {number} of {path} has no {', '.join(missing)}; repeat the run with this "
-            "version of slimfl"
-        )
+        return f"has no {', '.join(missing)}"
     first = errors[0]
     if first["type"] == "json_invalid" or not first["loc"]:
-        return _damaged(path, number, "is damaged: it is not a JSON object")
+        return "is damaged: it is not a JSON object"
     message = first["msg"][:1].lower() + first["msg"][1:]
-    return _damaged(path, number, f"is damaged: {first['loc'][0]}: {message}")
-
-
-def _damaged(path: Path, number: int, problem: str) -> RequestError:
-    return RequestError(
-        f"line {number} of {path} {problem}; run `slimfl resume {path.parent}` after removing it "
-        "and the lines below"
-    )
+    return f"is damaged: {first['loc'][0]}: {message}"

@@ -182,8 +182,8 @@ class RunWriter:
 
 #: What a path or its rights are to blame for.
 _REFUSED = (
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL,
-    errno.ELOOP, errno.ENAMETOOLONG, errno.EILSEQ,
+    errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+    errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.EILSEQ,
 )  # fmt: skip
 
 
