@@ -110,6 +110,7 @@ def resume(
     folder = RunFolder.open(Path(path))
     objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
     require(folder.provenance(), {kind for kind, one in objects.items() if one is not None})
+    check_trackers(folder.experiment().track)
     with trusting(_modules(trust)):
         sim = Simulation(
             folder.experiment(),

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 def inverse_probability_sum(probabilities: ArrayLike) -> float:
     """D = sum_i 1/p_i, the channel's part of the bound; infinite if a segment never arrives."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return float((1 / np.asarray(probabilities, dtype=np.float64)).sum())
 
 
@@ -61,7 +61,7 @@ def tight_constant(
     segment where W_j^2 / p_j is largest: (delta / K) max_j W_j^2 / p_j.
     """
     reaching = np.asarray(weights, dtype=np.float64)[::-1].cumsum()[::-1]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         worst = (reaching**2 / np.asarray(probabilities, dtype=np.float64)).max()
     return float(delta * worst / devices)
 

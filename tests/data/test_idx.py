@@ -96,3 +96,39 @@ def test_a_missing_file_or_a_folder_is_refused_by_name(tmp_path):
 def test_serialised_as_others_write_it(shape, to_idx):
     array = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
     assert serialise(array) == to_idx(array)
+
+
+@pytest.mark.parametrize("dimensions", [0, 5, 64, 65, 255])
+def test_no_array_of_a_dataset_has_so_many_dimensions(dimensions):
+    raw = bytes([0, 0, 8, dimensions]) + b"\0\0\0\1" * dimensions + b"x"
+    with pytest.raises(RequestError, match=f"{dimensions} dimensions"):
+        parse(raw, "the-file")
+
+
+def test_a_gzip_bomb_is_unpacked_as_far_as_its_header_declares(tmp_path, to_idx):
+    import tracemalloc
+
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(to_idx(np.zeros((2, 2))) + bytes(100_000_000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(RequestError, match=r"bomb\.gz .* more than its header declares"):
+            read_bytes(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_that_declares_too_much_is_refused_before_anything_is_unpacked(tmp_path):
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(b"\0\0\x08\x02" + b"\xff" * 8 + bytes(1000)))
+    with pytest.raises(RequestError, match=r"file\.gz .* declares more than"):
+        read_bytes(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RequestError, match="not a regular file"):
+        read_bytes(tmp_path / "pipe")

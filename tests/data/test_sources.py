@@ -88,6 +88,8 @@ def test_a_home_folder_is_found(tmp_path, tiny, write, monkeypatch):
     ("spoil", "words"),
     [
         (lambda a: (a[0][:-1], *a[1:]), "one label an image"),
+        (lambda a: (a[0][..., None][..., :0], *a[1:]), "at least 1"),
+        (lambda a: (a[0][:, :0], *a[1:]), "at least 1"),
         (lambda a: (a[0].reshape(30, 20), *a[1:]), "one label an image"),
         (lambda a: (a[0], a[1].reshape(15, 2), *a[2:]), "one label an image"),
         (lambda a: (a[0], a[1], a[2][:, :4], a[3]), "differ in size"),

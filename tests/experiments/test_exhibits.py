@@ -258,6 +258,18 @@ def counted(tmp_path):
     return write(exhibits, SMOKE, tmp_path / "out", "slimfl reproduce"), tmp_path / "out"
 
 
+def one_round(job):
+    """The metrics of a run that has done one round without an evaluation."""
+    segments, devices = [0.0] * len(job.experiment.model.widths), []
+    line = {
+        "round": 1, "accuracy": {}, "devices": devices, "dropped_out": [], "refused": [],
+        "decoded": [], "delivered": [0 for _ in segments], "bits_sent": segments,
+        "bits_decoded": segments, "bits_dropped": segments, "airtime_s": 0.0, "energy_j": 0.0,
+        "paper_power_mw": 0.0, "paper_mflops": 0.0, "seconds": {"training": 0.0},
+    }  # fmt: skip
+    (job.folder / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+
+
 def test_what_is_unfinished_is_told(tmp_path):
     chosen = recipes(["table3"])
     asked = len(grid.all_cells(SMOKE))
@@ -267,7 +279,7 @@ def test_what_is_unfinished_is_told(tmp_path):
     assert unfinished(chosen, SMOKE, absent) == f"0 of {asked} runs are finished."
     job = grid.all_cells(SMOKE)[0].job(tmp_path)
     RunFolder.create(job.folder, job.experiment, {})
-    (job.folder / "metrics.jsonl").write_text('{"round": 1}\n')
+    one_round(job)
     absent = missing(chosen, SMOKE, tmp_path)
     assert len(absent) == asked
     assert absent[0] == {"run": job.name, "rounds_done": 1, "rounds": 5}

@@ -25,7 +25,9 @@ def line(round: int, accuracy: dict[str, float], **changes: Any) -> dict[str, An
         "devices": [0, 1],
         "dropped_out": [],
         "refused": [],
-        "gains": [2.0, 0.3],
+        "gains": [2.0, 0.3, *([1.0] * len(changes.get("devices", ())))][
+            : len(changes.get("devices", (0, 1)))
+        ],
         "decoded": [2, 1],
         "delivered": [2, 1],
         "bits_sent": [8e6, 16e6],
@@ -61,7 +63,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         (described,) = config.load(None, method=method, seed=seed, **keys)
         path = tmp_path / "runs" / (name or f"{method}-seed{seed}")
         folder = RunFolder.create(path, described, PROVENANCE)
-        folder.write_partition([[30, 10], [0, 60]])
+        held = [[30, 10], [0, 60], *([[5, 5]] * described.federation.devices)]
+        folder.write_partition(held[: described.federation.devices])
         with folder.writing() as writer:
             for i in range(count):
                 accuracy = {width: values[i] for width, values in curves.items()}

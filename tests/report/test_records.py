@@ -50,7 +50,7 @@ def test_a_line_of_another_version_is_refused(make_run):
     record = make_run()
     with (record.path / "metrics.jsonl").open("a") as file:
         file.write('{"round": 3, "accuracy": {}}\n')
-    with pytest.raises(RequestError, match=r"line 3 of the metrics .* has no airtime_s"):
+    with pytest.raises(RequestError, match=r"line 3 of .*metrics.jsonl has no airtime_s"):
         load(record.path)
 
 

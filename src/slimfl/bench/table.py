@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from slimfl.bench.suite import LABELS
 
@@ -51,7 +52,7 @@ def _growth(growth: dict[str, Any]) -> Table:
     for heading in ("images/s", "peak MB"):
         table.add_column(heading, justify="right")
     for axis, rows in growth.items():
-        table.add_row(f"[bold]{axis}[/bold]")
+        table.add_row(Text(axis, "bold"))
         for name, row in rows.items():
             table.add_row(name, _range(row["images_per_s"], ",.0f"), f"{row['peak_mb']:,.0f}")
     return table

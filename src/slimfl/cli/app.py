@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that `slimfl --help` answers at once.
 """
 
+import errno
 import gc
 import logging
 import sys
@@ -38,6 +39,15 @@ app.add_typer(data, name="data")
 app.add_typer(deploy, name="deploy")
 
 
+#: Errors of the operating system for which the name that was given is to blame.
+NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ, errno.EACCES, errno.ENOTDIR,
+         errno.EISDIR)  # fmt: skip
+
+
+#: Characters of a sentence; some list all that there is.
+LONGEST = 1500
+
+
 def main() -> None:
     """Run a command; what goes wrong becomes one sentence and a status, never a traceback."""
     # importing torch makes 260,000 objects that stay; to look for garbage among them after every
@@ -56,8 +66,14 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # a path that nobody foresaw, or a failing disk
+        where = f"{error.filename}: " if error.filename else ""
+        _end(f"slimfl: {where}{error.strerror or error}", 2 if error.errno in NAMES else 1)
 
 
 def _end(sentence: str, status: int) -> None:
-    print(sentence, file=sys.stderr)
+    # one line of readable length, whatever stands in a path or was typed
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
+    print("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence), file=sys.stderr)
     sys.exit(status)

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import Json, aside, check_writable, show, show_json
 
 
 def bench(
-    repetitions: Annotated[int, typer.Option(min=2)] = 5,
-    images: Annotated[int, typer.Option(help="Images a repetition.", min=64)] = 3840,
+    repetitions: Annotated[int, typer.Option(min=2, max=1000)] = 5,
+    images: Annotated[
+        int, typer.Option(help="Images a repetition.", min=64, max=10_000_000)
+    ] = 3840,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
     ] = False,
@@ -28,10 +30,13 @@ def bench(
     from slimfl.bench.suite import benchmark
     from slimfl.bench.table import tables
     from slimfl.errors import RequestError
+    from slimfl.report.whole_file import whole_file
 
     found = find_peers(peers_dir) if peers else []
     if peers and not found:
         raise RequestError(f"there are no runners in {peers_dir}; give --peers-dir another folder")
+    if out is not None:
+        check_writable(out)  # not after the work
     document = benchmark(
         repetitions,
         images,
@@ -39,8 +44,8 @@ def bench(
         tell=lambda text: aside().print(text, highlight=False),
     )
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json_module.dumps(document, indent=1) + "\n")
+        with whole_file(out) as temporary:
+            temporary.write_text(json_module.dumps(document, indent=1) + "\n")
     if json:
         show_json(document)
     else:

@@ -1,5 +1,6 @@
 """`slimfl bound`: theorem 1, alone or beside a measurement on a convex problem."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,8 @@ DEFAULTS = {
 }
 #: Most devices, over all repetitions, whose gradients `--measure` holds side by side.
 MOST_DEVICES = 1_000_000
+#: Most gradients of a measurement.
+MOST_GRADIENTS = 10_000_000_000
 
 
 def bound(
@@ -39,18 +42,20 @@ def bound(
     segments: SegmentCount = None,
     devices: Devices = 10,
     weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
-    smoothness: Annotated[float | None, typer.Option(help="L; 1 if not given.", min=1e-12)] = None,
+    smoothness: Annotated[
+        float | None, typer.Option(help="L; 1 if not given.", min=1e-12, max=1e12)
+    ] = None,
     strong_convexity: Annotated[
-        float | None, typer.Option(help="mu; 0.1 if not given.", min=1e-12)
+        float | None, typer.Option(help="mu; 0.1 if not given.", min=1e-12, max=1e12)
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Mean variance of a local gradient; 1 if not given.", min=0),
+        typer.Option(help="Mean variance of a local gradient; 1 if not given.", min=0, max=1e12),
     ] = None,
     initial_distance_squared: Annotated[
-        float | None, typer.Option(help="Delta_1; 1 if not given.", min=0)
+        float | None, typer.Option(help="Delta_1; 1 if not given.", min=0, max=1e12)
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1)] = 1000,
+    rounds: Annotated[int, typer.Option(min=1, max=10_000_000)] = 1000,
     measure: Annotated[
         bool,
         typer.Option(
@@ -58,13 +63,15 @@ def bound(
         ),
     ] = False,
     repetitions: Annotated[
-        int | None, typer.Option(help="Of the measurement; 100 if not given.", min=2)
+        int | None, typer.Option(help="Of the measurement; 100 if not given.", min=2, max=1_000_000)
     ] = None,
     non_iid: Annotated[
         float | None,
-        typer.Option(help="How much the data of the measured devices differ; 0 is IID.", min=0),
+        typer.Option(
+            help="How much the data of the measured devices differ; 0 is IID.", min=0, max=1e6
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the measurement.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the measurement.", min=0, max=2**63 - 1)] = 0,
     out: Out = Path("figures"),
     json: Json = False,
 ) -> None:
@@ -78,7 +85,7 @@ def bound(
 
     section, count = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
     loss_weights = floats(weights, "--weights") or optimal_weights(count)
-    if len(loss_weights) != count or abs(sum(loss_weights) - 1) > 1e-6 or min(loss_weights) <= 0:
+    if len(loss_weights) != count or not _shares(loss_weights):
         raise RequestError(f"--weights takes {count} positive numbers that sum to 1")
     constants = {
         "--smoothness": smoothness,
@@ -87,10 +94,13 @@ def bound(
         "--delta": delta,
     }
     measurement = {"--repetitions": repetitions, "--non-iid": non_iid}
+    for name, value in (constants | measurement).items():
+        if value is not None and not math.isfinite(value):
+            raise RequestError(f"{name} takes a finite number, not {value}")
     _check_options(measure, constants, measurement)
     told = {name: DEFAULTS[name] if given is None else given for name, given in constants.items()}
     if measure:
-        _check_size(devices, repetitions or 100)
+        _check_size(devices, repetitions or 100, rounds)
         curves = _measured(section, loss_weights, devices, told["--delta"], rounds, seed,
                            repetitions or 100, non_iid or 0.0)  # fmt: skip
     else:
@@ -101,6 +111,10 @@ def bound(
         show_json(document)
     else:
         _show(document, devices)
+
+
+def _shares(weights: tuple[float, ...]) -> bool:
+    return abs(sum(weights) - 1) <= 1e-6 and min(weights) >= 1e-12
 
 
 def _check_options(
@@ -123,13 +137,18 @@ def _check_options(
             )
 
 
-def _check_size(devices: int, repetitions: int) -> None:
+def _check_size(devices: int, repetitions: int, rounds: int) -> None:
     from slimfl.errors import RequestError
 
     if devices * repetitions > MOST_DEVICES:
         raise RequestError(
             f"{repetitions} repetitions of {devices} devices need too much memory; "
             "take fewer --repetitions or fewer --devices"
+        )
+    if devices * repetitions * rounds > MOST_GRADIENTS:
+        raise RequestError(
+            f"{rounds} rounds of {repetitions} repetitions of {devices} devices take too long; "
+            "take fewer --rounds"
         )
 
 

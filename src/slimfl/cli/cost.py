@@ -1,5 +1,6 @@
 """`slimfl cost`: what every width and segment of a network costs."""
 
+import math
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,22 +17,27 @@ PAPER = {
 }
 
 
+#: Values of one image, which passes the network once at every width.
+MOST_VALUES = 1_000_000
+
+
 def cost(
     model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:Name.")],
     widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
     image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
-    bits_per_parameter: Annotated[float, typer.Option(min=1)] = 32.0,
+    bits_per_parameter: Annotated[float, typer.Option(min=1, max=1e6)] = 32.0,
     json: Json = False,
 ) -> None:
     """Parameters, multiply-adds and bits per width and segment, the paper's beside them."""
     from slimfl import config, nn
     from slimfl.errors import RequestError
 
-    listed = config.build({"model": {"name": model, "widths": floats(widths, "--widths")}}).model
-    shape = floats(image, "--image") or ()
-    if len(shape) != 3 or any(size < 1 or size != int(size) for size in shape):
-        raise RequestError(f"--image takes channels,rows,columns such as 1,28,28, not {image!r}")
-    channels, rows, columns = (int(size) for size in shape)
+    described = {
+        "model": {"name": model, "widths": floats(widths, "--widths")},
+        "radio": {"bits_per_parameter": bits_per_parameter},
+    }
+    listed = config.build(described).model
+    channels, rows, columns = _shape(image)
     allow((), [model])
     network = nn.build(model, {}, in_channels=channels)
     try:
@@ -76,3 +82,19 @@ def cost(
                 style="dim",
             )
     show(table)
+
+
+def _shape(image: str) -> tuple[int, int, int]:
+    """The channels, rows and columns in `1,28,28`."""
+    from slimfl.errors import RequestError
+
+    sizes = floats(image, "--image") or ()
+    whole = [int(size) for size in sizes if 1 <= size <= MOST_VALUES and size == int(size)]
+    if len(sizes) != 3 or len(whole) != 3 or math.prod(whole) > MOST_VALUES:
+        shown = image if len(image) <= 60 else f"{image[:57]}..."
+        raise RequestError(
+            f"--image takes channels,rows,columns such as 1,28,28 with at most {MOST_VALUES:,} "
+            f"values in all, not {shown!r}"
+        )
+    channels, rows, columns = whole
+    return channels, rows, columns

@@ -18,10 +18,11 @@ def doctor(json: Json = False) -> None:
         show_json({"findings": findings})
         return
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("", "what", "state")
     for finding in findings:
-        mark = "[green]ok[/green]" if finding["ok"] else "[yellow]no[/yellow]"
+        mark = Text("ok", "green") if finding["ok"] else Text("no", "yellow")
         table.add_row(mark, finding["what"], finding["state"])
     show(table)
 

@@ -1,7 +1,11 @@
 """How commands speak: results on standard output, everything else on standard error."""
 
+import errno
 import json
+import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +27,9 @@ def show(*renderables: "RenderableType") -> None:
     from rich.console import Console
 
     # a file or a pipe has no width; tables stay whole there
-    console = Console() if sys.stdout.isatty() else Console(width=110)
+    width = None if sys.stdout.isatty() else 110
+    # no markup: square brackets in names and paths are brackets
+    console = Console(width=width, markup=False, emoji=False)
     for renderable in renderables:
         console.print(renderable)
 
@@ -37,7 +43,7 @@ def aside() -> "Console":
     """Where progress and remarks go."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, markup=False, emoji=False)
 
 
 def finite(value: float) -> float | None:
@@ -67,4 +73,22 @@ def floats(text: str | None, option: str) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise RequestError(f"{option} takes numbers separated by commas, not {text!r}") from None
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        raise RequestError(f"{option} takes numbers separated by commas, not {shown!r}") from None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written before the work whose result it is to hold."""
+    from slimfl.errors import RequestError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        path.exists()  # a name may be too long
+    except OSError as error:
+        raise RequestError(
+            f"{path} cannot be written ({error.strerror}); choose another --out"
+        ) from None

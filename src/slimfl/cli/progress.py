@@ -20,7 +20,7 @@ from slimfl.federation import Callback
 def progress_bar(console: Console) -> Progress:
     """A bar on standard error, silent unless a person watches standard output."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TextColumn("{task.fields[accuracy]}"),

@@ -19,8 +19,9 @@ Split = Annotated[
     str | None,
     typer.Option(help="Power shares such as 0.8,0.2; optimal; or optimal-numeric."),
 ]
-SegmentCount = Annotated[int | None, typer.Option(help="Number of segments.", min=1)]
-Devices = Annotated[int, typer.Option(help="Number of devices.", min=1)]
+SegmentCount = Annotated[int | None, typer.Option(help="Number of segments.", min=1, max=32)]
+Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, max=1_000_000)]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
 
 
@@ -35,8 +36,10 @@ def link(
     distance_m: Annotated[float, typer.Option()] = 100.0,
     path_loss_exponent: Annotated[float, typer.Option()] = 2.5,
     implementation_loss_db: Annotated[float, typer.Option()] = 0.0,
-    draws: Annotated[int, typer.Option(help="Simulated draws beside the formula.", min=1)] = 10_000,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    draws: Annotated[
+        int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
+    ] = 10_000,
+    seed: Seed = 0,
     out: Out = Path("figures"),
     json: Json = False,
 ) -> None:
@@ -169,6 +172,7 @@ def _or_infinite(number: float | None) -> str:
 
 def _show_link(document: dict[str, Any]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
         title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}"
@@ -207,6 +211,10 @@ def _show_link(document: dict[str, Any]) -> None:
         rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
     show(
         table,
-        f"Advice: [bold]{document['advice']['method']}[/bold]. {document['advice']['reason']}.",
+        Text.assemble(
+            "Advice: ",
+            (document["advice"]["method"], "bold"),
+            f". {document['advice']['reason']}.",
+        ),
     )
     aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)

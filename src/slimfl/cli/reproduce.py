@@ -41,6 +41,10 @@ Archive = Annotated[
 CACHE, ARCHIVE = Path("reproduction/cells"), Path("results/cells")
 
 
+#: The results of a reproduction take a tenth of this.
+MOST_BYTES = 1 << 25
+
+
 @reproduce.command(DEFAULT)
 def make(
     what: Annotated[
@@ -56,7 +60,7 @@ def make(
     cache: Cache = CACHE,
     archive: Archive = ARCHIVE,
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1)
+        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1, max=1024)
     ] = None,
     on: On = None,
     as_is: Annotated[
@@ -74,6 +78,7 @@ def make(
     from slimfl.experiments.scale import scale as named
 
     chosen, size = recipes(what or ["all"]), named(scale)
+    before = None if check is None else _earlier(check)
     folder = out or Path("reproduction") / scale
     with jobs_bar(aside()) as watch:
         exhibits = run(
@@ -91,6 +96,7 @@ def make(
     lacking = unfinished(chosen, size, absent)
     command = shlex.join(["slimfl", "reproduce", *words])
     document = write(exhibits, size, folder, command, lacking, absent)
+    compared = None if check is None else _compared(document, before, check)
     if json:
         show_json(document)
     else:
@@ -100,8 +106,8 @@ def make(
     if lacking:
         aside().print(lacking, highlight=False)
     aside().print(f"page: {folder / 'index.html'}", highlight=False, soft_wrap=True)
-    if check is not None:
-        _check(document, check)
+    if check is not None and compared is not None:
+        _judge(*compared, check)
 
 
 @reproduce.command()
@@ -221,20 +227,37 @@ def _time_left(found: "Status") -> str:
     )
 
 
-def _check(document: dict[str, Any], path: Path) -> None:
+def _earlier(path: Path) -> Any:
+    """The results of an earlier reproduction, read before the work with which to compare them."""
     from json import loads
 
-    from slimfl.errors import RequestError, RunError
+    from slimfl.errors import RequestError
+    from slimfl.regular_file import read_regular
+
+    try:
+        return loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        raise RequestError(
+            f"{path} is not the results.json of a reproduction; give another --check"
+        ) from None
+
+
+def _compared(document: dict[str, Any], before: Any, path: Path) -> tuple[list[str], bool]:
+    """What differs, and whether every digit has to agree."""
+    from slimfl.errors import RequestError
     from slimfl.experiments.check import differences, same_engine
 
     try:
-        before = loads(path.read_text(encoding="utf-8"))
-        found = differences(document, before)
-        exact = same_engine(document, before)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return differences(document, before), same_engine(document, before)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise RequestError(
             f"{path} is not the results.json of a reproduction: {error!r}; give another --check"
         ) from None
+
+
+def _judge(found: list[str], exact: bool, path: Path) -> None:
+    from slimfl.errors import RunError
+
     how = "to the last digit" if exact else "within the spread, as another engine made them"
     if found and exact:
         raise RunError(f"{len(found)} differences from {path}: " + "; ".join(found))
@@ -246,23 +269,23 @@ def _check(document: dict[str, Any], path: Path) -> None:
 
 def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     from slimfl.experiments import printed
 
     table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(exhibit.table.headings):
-        table.add_column(escape(heading), justify="left" if number == 0 else "right")
+        table.add_column(heading, justify="left" if number == 0 else "right")
     for row in exhibit.table.rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     yield table
     for claim in exhibit.claims:
         seeds = printed.claim_seeds({"seeds": claim.seeds})
         behind = f" ({seeds})" if seeds else ""
-        yield f"  [bold]{claim.verdict}[/bold]{behind}: {escape(claim.text)}"
+        yield Text.assemble("  ", (str(claim.verdict), "bold"), f"{behind}: {claim.text}")
         for each in (one.as_json() for one in claim.differences):
-            yield escape(f"      {printed.pair(each)}: {printed.difference(each)}")
+            yield Text(f"      {printed.pair(each)}: {printed.difference(each)}")
     yield ""
 
 

@@ -1,5 +1,6 @@
 """`slimfl run` and `slimfl resume`."""
 
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +28,9 @@ Certificates = Annotated[
     Path | None,
     typer.Option(help="By which to know the SuperLink at HOST:PORT.", show_default=False),
 ]
+
+#: Points of a grid, each of which is a run or more.
+MOST_POINTS = 10_000
 
 #: SlimFL beside Vanilla FL at every width: the comparison of the paper.
 DEFAULT_METHODS = "slimfl,vanilla-all"
@@ -79,9 +83,8 @@ def run(
     try:
         seeds = [int(part) for part in seed.split(",")] if seed else None
     except ValueError:
-        raise RequestError(
-            f"--seed takes whole numbers separated by commas, not {seed!r}"
-        ) from None
+        shown = repr(seed if seed is None or len(seed) <= 60 else f"{seed[:57]}...")
+        raise RequestError(f"--seed takes whole numbers separated by commas, not {shown}") from None
     planned: dict[str, Experiment] = {}
     allow(trust)
     for point in _points(grid or []):
@@ -141,6 +144,7 @@ def resume(
 ) -> None:
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
     from slimfl.errors import RequestError
+    from slimfl.federation.trackers import check_trackers
     from slimfl.grids.group import existing_group
     from slimfl.report import load
 
@@ -151,6 +155,8 @@ def resume(
             if folder.intact_metrics().damage is None:  # else rounds are run again
                 load(folder.path)  # what could not be reported at the end is refused now
         experiments = [folder.experiment() for folder in folders]
+        for one in experiments:
+            check_trackers(one.track)
         link = _superlink(superlink, root_certificates, experiments)
         if link and data_dir:
             raise RequestError(
@@ -216,6 +222,8 @@ def _points(grid: list[str]) -> list[tuple[str, ...]]:
                 f"--grid takes key=value,value, for example data.alpha=0.1,1, not {text!r}"
             )
         axes.append([f"{key.strip()}={value.strip()}" for value in values.split(",")])
+    if math.prod(map(len, axes)) > MOST_POINTS:
+        raise RequestError(f"--grid has more than {MOST_POINTS:,} points; give fewer values")
     return list(itertools.product(*axes))
 
 

@@ -6,17 +6,22 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import pydantic
 
-from slimfl.config.mistakes import reject_misplaced, sentence
+from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
 from slimfl.config.sections import NAMES, Experiment
 from slimfl.errors import RequestError
+from slimfl.regular_file import read_regular
+
+#: No description of an experiment is longer, and none is of more runs.
+MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000
 
 
 def build(values: dict[str, Any]) -> Experiment:
     """Validate a nested dictionary; the error is one sentence that says what to change."""
+    reject_oversized(values)
     reject_misplaced(values)
     try:
         return Experiment.model_validate(values)
@@ -41,6 +46,8 @@ def load(
     seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
     if not methods or not seeds:
         raise RequestError("method and seed each need at least one value")
+    if len(methods) * len(seeds) > MOST_EXPERIMENTS:
+        raise RequestError(f"method and seed give more than {MOST_EXPERIMENTS:,} runs; give fewer")
     return [build({"method": m, "seed": s, **tree}) for s in seeds for m in methods]
 
 
@@ -60,13 +67,24 @@ def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
 def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a TOML file, or one sentence on why not."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_regular(path, MOST_BYTES).decode())
     except FileNotFoundError:
         raise RequestError(f"there is no file {path}; give the path of a TOML file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise RequestError(f"{path} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read ({error.strerror}); give another file") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{path} cannot be read: it is not text in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else _too_much(error)
+        raise RequestError(f"{path} is not valid TOML: {problem}") from None
+
+
+def _too_much(error: Exception) -> str:
+    return (
+        "it is nested too deeply"
+        if isinstance(error, RecursionError)
+        else "a number has too many digits, or a date does not exist"
+    )
 
 
 def dump(experiment: Experiment, **provenance: Any) -> str:
@@ -86,7 +104,7 @@ def _change(tree: dict[str, Any], overrides: Iterable[str], values: dict[str, An
             raise RequestError(
                 f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
             )
-        _override(tree, key.strip(), _literal(value.strip()))
+        _override(tree, key.strip(), _literal(value.strip(), key.strip()))
     for keyword, given in values.items():
         if given is not None:
             _override(tree, keyword.replace("__", "."), given)
@@ -120,11 +138,28 @@ def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:
     tree[last] = value
 
 
-def _literal(text: str) -> Any:
-    """A TOML value where the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself."""
+def _literal(text: str, key: str = "") -> Any:
+    """A TOML value where the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself.
+
+    A key that takes words gets the text: `true` is a word of `radio.accounting`.
+    """
     try:
-        return tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except (ValueError, RecursionError) as error:
+        if not isinstance(error, tomllib.TOMLDecodeError):
+            raise RequestError(f"the value of {key!r} is not one: {_too_much(error)}") from None
         if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
-            return _literal(f"[{text}]")
+            return _literal(f"[{text}]", key)
         return text
+    return text if not isinstance(value, str | list | dict) and _takes_words(key) else value
+
+
+def _takes_words(key: str) -> bool:
+    """Whether the value of a dotted key is text."""
+    model: Any = Experiment
+    for part in key.split("."):
+        field = getattr(model, "model_fields", {}).get(part)
+        if field is None:
+            return False
+        model = field.annotation
+    return model in (str, Path, Path | None) or get_origin(model) is Literal

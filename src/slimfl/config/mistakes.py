@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 import pydantic
@@ -10,6 +13,44 @@ from pydantic import BaseModel
 
 from slimfl.config.sections import Experiment, Section
 from slimfl.errors import RequestError
+
+#: A value of an experiment is small: this is the longest path, and no list needs to be deep.
+MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
+
+
+def reject_oversized(values: dict[str, Any]) -> None:
+    """Refuse what no key takes, before anything looks at it: huge, deep or unprintable values."""
+    left = MOST_VALUES
+    waiting: list[tuple[str, Any, int]] = [("", values, 0)]
+    while waiting:
+        dotted, value, depth = waiting.pop()
+        left -= 1
+        problem = _unreasonable(value) or (depth > MOST_DEPTH and "is nested too deeply")
+        if problem or left < 0:
+            shown = _shortened(repr(dotted)) if dotted else "the experiment"
+            raise RequestError(f"{shown} {problem or 'has too many values'}; give it another value")
+        items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else ()
+        if isinstance(value, list | tuple):
+            items = ((str(i), one) for i, one in enumerate(value[: left + 1], 1))
+        for key, inside in items:
+            waiting.append((".".join(filter(None, (dotted, str(key)))), inside, depth + 1))
+
+
+def _unreasonable(value: Any) -> str | None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "is a number of more than 64 bits"
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str):
+        if len(value) > MOST_CHARACTERS:
+            return f"has more than {MOST_CHARACTERS:,} characters"
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+            return "has control characters, or some that are not Unicode"
+    return None
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def reject_misplaced(
@@ -22,10 +63,13 @@ def reject_misplaced(
         field = model.model_fields.get(key)
         dotted = ".".join((*where, key))
         if field is None:
-            raise RequestError(f"unknown key {dotted!r}{_nearest(dotted, [*model.model_fields])}")
+            shown = _shortened(repr(dotted))
+            raise RequestError(f"unknown key {shown}{_nearest(dotted, [*model.model_fields])}")
         section = field.annotation
         if isinstance(value, bool) and section is not bool:
-            raise RequestError(f"{dotted}: must not be true or false; give it a value")
+            choices = choices_of(field.annotation)
+            quoted = " or ".join(f'"{choice}"' for choice in choices) or "a value"
+            raise RequestError(f"{dotted}: must not be true or false; give it {quoted}")
         if isinstance(section, type) and issubclass(section, Section):
             if not isinstance(value, dict):
                 raise RequestError(f"{dotted!r} is a section; give keys inside it")
@@ -80,12 +124,17 @@ def sentence(error: pydantic.ValidationError) -> str:
     if not parts or (first["type"] == "value_error" and " " in message and "must" not in message):
         return message
     given = first.get("input")
-    choices = [c for c in get_args(field.annotation) if isinstance(c, str)] if field else []
+    choices = choices_of(field.annotation) if field else []
     if len(choices) > 1 and isinstance(given, str):
         message = f"must be one of {', '.join(choices)}"
     message = _PLAIN_WORDS.get(first["type"], message)
-    shown = "" if isinstance(given, dict) else f" (it is {given!r})"
+    shown = "" if isinstance(given, dict) else f" (it is {_shortened(repr(given))})"
     return f"{'.'.join(parts)}: {message}{shown}"
+
+
+def choices_of(annotation: Any) -> list[str]:
+    """The words that a key takes, where it takes one of a list of words."""
+    return [choice for choice in get_args(annotation) if isinstance(choice, str)]
 
 
 #: Where pydantic speaks of Python, we speak of the file.

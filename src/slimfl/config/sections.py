@@ -6,12 +6,36 @@ import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-Positive = Annotated[float, Field(gt=0)]
+
+def at_least(low: float) -> AfterValidator:
+    """A lower limit beside `gt=0`, so that zero is told from too small."""
+
+    def check(value: float) -> float:
+        if value < low:
+            raise ValueError(f"must be at least {low:g}")
+        return value
+
+    return AfterValidator(check)
+
+
+# Every number has limits, far outside of what makes sense, within which no formula overflows and
+# nothing that is allocated in proportion to it takes gigabytes.
+Positive = Annotated[float, Field(gt=0, le=1e12), at_least(1e-12)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+PowerDbm = Annotated[float, Field(ge=-300, le=300)]
+Seconds = Annotated[float, Field(gt=0, le=1e7), at_least(1e-3)]
+Rate = Annotated[float, Field(gt=0, le=100), at_least(1e-6)]
+
+#: The widths of a network: one byte per parameter says to which of them it belongs.
+MOST_WIDTHS = 32
+#: Bit/s/Hz of all segments in one message; the gain it needs is 2 to that power.
+MOST_RATE = 400.0
+#: Samples of one device in one round, whose order is drawn at once.
+MOST_SAMPLES = 20_000_000
 
 #: The paper's channels, calibrated on its table VI: the noise power is all that differs.
 CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
@@ -41,7 +65,7 @@ class DataSection(Section):
     partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"
     """How the training samples are dealt out; `own`: every device of a deployment brings its own
     folder, and `dataset` only gives the server its test set and the normalisation."""
-    alpha: Positive = 1.0
+    alpha: Annotated[float, Field(gt=0, le=1e6), at_least(1e-6)] = 1.0
     """Dirichlet concentration; smaller is less alike."""
     min_samples: Count = 10
     """Every device gets at least so many training samples."""
@@ -73,6 +97,8 @@ class ModelSection(Section):
             raise ValueError("must be positive and ascending, for example [0.5, 1.0]")
         if widths[-1] != 1.0:
             raise ValueError("must end with 1.0, the full network")
+        if widths[0] < 1e-3 or len(widths) > MOST_WIDTHS:
+            raise ValueError(f"must be at most {MOST_WIDTHS} widths, each at least 0.001")
         return widths
 
 
@@ -97,11 +123,11 @@ class TrainingSection(Section):
     momentum: BelowOne = 0.9
     """SGD only."""
     nesterov: bool = False
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.999)
     """Adam only."""
     batch_size: Count = 16
-    epochs: Count | None = None
+    epochs: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Local epochs a round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None
     """Local steps a round instead of whole epochs; 100 when neither is given."""
@@ -124,6 +150,10 @@ class TrainingSection(Section):
             raise ValueError("strong_convexity must not exceed smoothness")
         if self.nesterov and self.momentum == 0:
             raise ValueError("nesterov needs a momentum above 0")
+        if (self.steps or 0) * self.batch_size > MOST_SAMPLES:
+            raise ValueError(
+                f"training.steps times training.batch_size must be at most {MOST_SAMPLES:,}"
+            )
         return self
 
 
@@ -132,12 +162,12 @@ class RadioSection(Section):
 
     channel: str = "poor"
     """`good`, `poor`, or `custom` once `noise_dbm` is given; it sets the noise."""
-    noise_dbm: float | None = None
-    power_dbm: float = 23.0
-    distance_m: Positive = 100.0
-    path_loss_exponent: Annotated[float, Field(ge=2)] = 2.5
-    bandwidth_hz: Positive = 75e6
-    spectral_efficiency: Positive | tuple[Positive, ...] = 1.5
+    noise_dbm: PowerDbm | None = None
+    power_dbm: PowerDbm = 23.0
+    distance_m: Annotated[float, Field(gt=0, le=1e9), at_least(1e-3)] = 100.0
+    path_loss_exponent: Annotated[float, Field(ge=2, le=10)] = 2.5
+    bandwidth_hz: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] = 75e6
+    spectral_efficiency: Rate | tuple[Rate, ...] = 1.5
     """u/W in bit/s/Hz: one number for all segments, or one each."""
     split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
@@ -147,11 +177,11 @@ class RadioSection(Section):
     gains: Literal["drawn", "measured"] = "drawn"
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""
-    implementation_loss_db: float = 0.0
+    implementation_loss_db: Annotated[float, Field(ge=-100, le=100)] = 0.0
     """How far a real decoder stays behind the outage formula."""
     accounting: Literal["true", "paper"] = "true"
     """Bits per segment: counted on the network, or the paper's (equal segments)."""
-    bits_per_parameter: Positive = 32.0
+    bits_per_parameter: Annotated[float, Field(gt=0, le=1e6), at_least(1e-3)] = 32.0
 
     @model_validator(mode="before")
     @classmethod
@@ -191,7 +221,7 @@ class RadioSection(Section):
 class FederationSection(Section):
     """Rounds: who trains, what is merged, when it ends."""
 
-    devices: Count = 10
+    devices: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the devices asked to train in a round."""
     dropout: BelowOne = 0.0
@@ -216,9 +246,9 @@ class PrivacySection(Section):
 
     clip_norm: Positive | None = None
     """C: what arrives of a device's update is shortened to this norm."""
-    noise_multiplier: Annotated[float, Field(ge=0)] = 0.0
+    noise_multiplier: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """z: the sum of a segment's updates gets Gaussian noise of deviation z C."""
-    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
+    delta: Annotated[float, Field(gt=0, lt=1), at_least(1e-100)] = 1e-5
     """The delta for which epsilon is reported."""
     noise: Literal["secret", "seeded"] = "secret"
     """`secret`: from the operating system's cryptographic generator, so two runs differ; `seeded`:
@@ -229,6 +259,8 @@ class PrivacySection(Section):
     def _noise_needs_a_norm(self) -> PrivacySection:
         if self.noise_multiplier > 0 and self.clip_norm is None:
             raise ValueError("privacy.noise_multiplier needs privacy.clip_norm; give both")
+        if 0 < self.noise_multiplier < 1e-3:
+            raise ValueError("privacy.noise_multiplier must be 0 or at least 0.001")
         return self
 
 
@@ -239,9 +271,9 @@ class FlowerSection(Section):
     """Which engine computes on a device, and evaluates on the server."""
     quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of a round's devices that must answer; with fewer the run stops and can be resumed."""
-    round_timeout_s: Positive = 600.0
+    round_timeout_s: Seconds = 600.0
     """How long the server waits for a device's answer in a round."""
-    wait_s: Positive = 300.0
+    wait_s: Seconds = 300.0
     """How long the server waits for a quorum of devices to be there before it stops."""
     identity: Literal["registered", "claimed"] = "registered"
     """Who is device 3 in a deployment: the node whose key was registered under the name
@@ -252,10 +284,10 @@ class Experiment(Section):
     """One method under one seed: all that is needed to repeat a run."""
 
     method: str = "slimfl"
-    seed: Annotated[int, Field(ge=0)] = 0
-    rounds: Count = 30
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
     engine: Literal["auto", "torch", "native", "flower"] = "auto"
-    threads: Count | None = None
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else the metrics go; each needs the extra of its name."""
@@ -314,6 +346,17 @@ class Experiment(Section):
             raise ValueError(
                 f"{never}no mean accuracy is above 1; give a federation.convergence_accuracy "
                 "below 1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _rate_of_all_segments(self) -> Experiment:
+        rate = self.radio.spectral_efficiency
+        total = sum(rate) if isinstance(rate, tuple) else rate * len(self.model.widths)
+        if total > MOST_RATE:
+            raise ValueError(
+                f"radio.spectral_efficiency is {total:g} bit/s/Hz for all segments together; "
+                f"it must be at most {MOST_RATE:g}"
             )
         return self
 

@@ -6,6 +6,7 @@ download, in that order. Checksums are of the unpacked contents, because package
 
 import hashlib
 import http.client
+import math
 import os
 import shutil
 import subprocess
@@ -19,9 +20,12 @@ import numpy as np
 
 from slimfl.config import OWN, DataSection
 from slimfl.data.dataset import Asked, Dataset, Samples
-from slimfl.data.idx import parse, read_bytes, serialise
+from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
+
+#: Values of one image, of which a training step holds several hundred copies.
+MOST_PIXELS = 1_000_000
 
 FILES = (
     "train-images-idx3-ubyte",
@@ -75,8 +79,8 @@ def load(name: str, folder: Path | None = None) -> Dataset:
     if name in SOURCES:
         found = _read(name, locate(name, folder), SOURCES[name].sha256)
         return replace(found, loaded_as=(name, None, None))
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = expanded(name)
+    if is_folder(path):
         return replace(_read(path.name, path, None), loaded_as=(name, None, None))
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
@@ -96,6 +100,22 @@ def asked(section: DataSection) -> Asked:
     return section.dataset, section.train_samples, section.test_samples
 
 
+def expanded(name: str | Path) -> Path:
+    """A path with the home folder for `~`; as it is where there is none."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; there is none of a name that no folder can have."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def save(folder: Path, train: Samples, test: Samples) -> None:
     """Write grey images as the four idx files of a folder, which `load` and devices read."""
     arrays = [
@@ -111,7 +131,7 @@ def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
     """The folder that holds the files of a named dataset, fetched into the cache if need be."""
     told = folder or os.environ.get("SLIMFL_DATA")
     if told:
-        chosen = Path(told).expanduser()
+        chosen = expanded(told)
         for candidate in (chosen / name, chosen):
             if _complete(candidate):
                 return candidate
@@ -147,7 +167,10 @@ def _four_ways(name: str) -> str:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    try:
+        return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    except OSError:  # a name that no file can have
+        return None
 
 
 def _complete(folder: Path) -> bool:
@@ -203,7 +226,7 @@ def _from_download(name: str, folder: Path) -> None:
     files.mkdir()
     for file in FILES:
         with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
-            (files / f"{file}.gz").write_bytes(reply.read())
+            (files / f"{file}.gz").write_bytes(reply.read(MOST_BYTES))
 
 
 def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
@@ -236,4 +259,10 @@ def _samples(images: np.ndarray, labels: np.ndarray, folder: Path) -> Samples:
         raise RequestError(f"{folder} holds no samples; use another folder")
     if images.ndim == 3:
         images = images[..., np.newaxis]
+    pixels = math.prod(images.shape[1:])
+    if not 1 <= pixels <= MOST_PIXELS:
+        raise RequestError(
+            f"{folder} holds images of shape {images.shape[1:]}; rows, columns and channels must "
+            f"be at least 1 and at most {MOST_PIXELS:,} values together"
+        )
     return Samples(images, labels.astype(np.int64))

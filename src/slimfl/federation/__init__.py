@@ -5,7 +5,7 @@ from slimfl.federation.convergence import converged_round, convergence
 from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names, vanilla_all_name
-from slimfl.federation.metrics_file import Line
+from slimfl.federation.record import Line
 from slimfl.federation.run_folder import RunFolder
 from slimfl.federation.simulation import Simulation, completed, finished, run
 from slimfl.federation.slimfl import SlimFL

@@ -26,10 +26,11 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import checkpoint as checkpoints
+from slimfl.federation import record
 from slimfl.federation.checkpoint import Checkpoint
 from slimfl.federation.locks import only_writer, open_file, try_lock
-from slimfl.federation.metrics_file import IntactLines, Line, read_intact
-from slimfl.files import read_plain, sync_folder, write_atomically
+from slimfl.federation.record import IntactLines, Line
+from slimfl.files import sync_folder, write_atomically
 
 EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
 CHECKPOINTS = "checkpoints"
@@ -84,7 +85,9 @@ class RunFolder:
 
     def _tree(self) -> tuple[dict[str, Any], dict[str, Any]]:
         tree = config.read_toml(self.path / EXPERIMENT)
-        return tree, tree.pop("provenance", {})
+        provenance = tree.pop("provenance", {})
+        record.check_provenance(provenance, self.path / EXPERIMENT)
+        return tree, provenance
 
     def metrics(self) -> list[Line]:
         """The lines of all complete rounds; a torn last line is left out."""
@@ -97,7 +100,7 @@ class RunFolder:
 
     def intact_metrics(self) -> IntactLines:
         """The lines before the first that is damaged, missing or doubled."""
-        return read_intact(self.path / METRICS)
+        return record.read_intact(self.path / METRICS, self.experiment())
 
     def write_partition(self, class_counts: list[list[int]]) -> None:
         """Record how many samples of each class every device holds."""
@@ -106,18 +109,14 @@ class RunFolder:
 
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""
-        try:
-            counts: list[list[int]] = json.loads(read_plain(self.path / PARTITION))["class_counts"]
-        except (OSError, ValueError, KeyError):
-            return []
-        return counts
+        return record.read_class_counts(self.path / PARTITION, self.experiment())
 
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
         """Hold the folder for writing; a second writer is refused."""
         way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
         with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
-            yield RunWriter(self.path)
+            yield RunWriter(self.path, self.experiment())
 
     def in_use(self) -> bool:
         """Whether somebody is writing to it."""
@@ -145,15 +144,15 @@ def _lock(path: Path) -> Iterator[None]:
 class RunWriter:
     """Appends rounds to a run."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, experiment: Experiment) -> None:
+        self.path, self.experiment = path, experiment
 
     def keep_until(self, round: int) -> list[Line]:
         """Drop what lies after a round, where a checkpoint goes on; returns the lines kept."""
         # the checkpoints first: after a kill in between, the metrics still say what is wrong
         checkpoints.discard_after(self.path / CHECKPOINTS, round)
         path = self.path / METRICS
-        kept = read_intact(path).lines[:round]
+        kept = record.read_intact(path, self.experiment).lines[:round]
         if path.exists():
             with path.open("rb") as file:
                 size = sum(len(file.readline()) for _ in kept)
@@ -206,7 +205,8 @@ def disk_errors(path: Path, way_on: str) -> Iterator[None]:
         raise
 
 
+#: What a path or its rights are to blame for.
 _NOT_WRITABLE = {
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
-    errno.ENAMETOOLONG, errno.ENXIO,
+    errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+    errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EILSEQ,
 }  # fmt: skip

@@ -32,13 +32,22 @@ from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
 from slimfl.federation.method import Method
 from slimfl.federation.methods import VANILLA_ALL, method_names
 from slimfl.federation.methods import method as method_by_name
-from slimfl.federation.metrics_file import Line
 from slimfl.federation.participation import cohort
 from slimfl.federation.privacy import Privacy
+from slimfl.federation.record import Line
 from slimfl.federation.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.federation.run_log import log_to
 from slimfl.federation.state_space import space_warning
-from slimfl.nn import Vector, build, check, flatten, load_flat, multiply_adds, segments
+from slimfl.nn import (
+    Vector,
+    build,
+    check,
+    flatten,
+    load_flat,
+    multiply_adds,
+    output_shape,
+    segments,
+)
 from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
 from slimfl.radio import channel as channel_of
 from slimfl.training import learning_rates, local_steps
@@ -132,6 +141,13 @@ class Simulation:
                 f"model {experiment.model.name!r} does not take images of "
                 f"{channels} x {rows} x {columns}: {error}"
             ) from None
+        shape = output_shape(network, (channels, rows, columns))
+        if len(shape) != 2 or shape[1] < self.dataset.classes:
+            raise RequestError(
+                f"model {experiment.model.name!r} returns {' x '.join(map(str, shape[1:]))} values "
+                f"for an image and {self.dataset.name} has {self.dataset.classes} classes; "
+                "change model.options"
+            )
         choice = choose(Workload(experiment, self.dataset, self.partition), network, grid)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason

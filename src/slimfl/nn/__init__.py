@@ -2,7 +2,7 @@
 
 from slimfl.nn.adapt import slimmable
 from slimfl.nn.build import MODELS, build, check
-from slimfl.nn.cost import WidthCost, cost, multiply_adds
+from slimfl.nn.cost import WidthCost, cost, multiply_adds, output_shape
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
@@ -31,6 +31,7 @@ __all__ = [
     "initialise",
     "load_flat",
     "multiply_adds",
+    "output_shape",
     "segments",
     "slimmable",
 ]

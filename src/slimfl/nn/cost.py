@@ -47,6 +47,13 @@ def cost(
     return rows
 
 
+def output_shape(network: nn.Module, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
+    """The shape of what the full network returns for one image (channel, row, column)."""
+    parameter = next(network.parameters())
+    with torch.no_grad():
+        return tuple(network(torch.zeros(1, *image_shape, device=parameter.device)).shape)
+
+
 def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int, int]) -> int:
     """Multiply-adds of the convolutions and linear layers for one image at a width."""
     counts: list[int] = []

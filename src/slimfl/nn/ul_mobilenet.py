@@ -6,6 +6,9 @@ from torch import Tensor, nn
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.widths import channels_at
 
+#: Channels of a layer or classes; a network of three such layers takes 128 MB.
+MOST = 4096
+
 
 class ULMobileNet(nn.Module):
     """A stem, two depthwise-separable blocks, average pooling and a linear layer; no batch norm.
@@ -24,6 +27,11 @@ class ULMobileNet(nn.Module):
         channels: tuple[int, int, int] = (32, 32, 64),
     ) -> None:
         super().__init__()
+        sizes = (in_channels, classes, *channels)
+        if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
+            raise ValueError(
+                f"in_channels, classes and three channels must be whole numbers from 1 to {MOST}"
+            )
         first, second, third = channels
         self.in_channels, self.classes, self.channels = in_channels, classes, (first, second, third)
         self.stem = SlimConv2d(in_channels, first, 3, padding=1, bias=False, slim_in=False)

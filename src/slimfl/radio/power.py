@@ -18,6 +18,9 @@ import numpy as np
 
 from slimfl.radio.superposition import Floats, sinr_target
 
+#: A threshold beside which the differences between thresholds vanish.
+VERY_LARGE = 1e9
+
 
 def optimal_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
     """The closed form, independent of the noise; narrowest segment first.
@@ -55,6 +58,8 @@ def optimal_split_numeric(
 
     # were all thresholds equal, they would be this; at the root, some are below it and some above
     equal = noise_to_power * float(burdens.sum())
+    if equal > VERY_LARGE:  # the largest exp(t_i) is all of D, so equal thresholds are the optimum
+        return _split(targets, np.ones_like(targets))
     middle = equal + 2 * np.log(equal)
     low, high = middle - log_pooled.max() - 1, middle - log_pooled.min() + 1
     return _split(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))

@@ -1,9 +1,11 @@
-"""The closing table and the comparison as rich renderables; who calls prints them."""
+"""The closing table and the comparison as rich renderables.
+
+Who calls prints them, on a console without markup: names and paths may hold square brackets.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from slimfl.report import cells
@@ -94,10 +96,10 @@ def _table(
     for scene in scenes:
         if len(scenes) > 1:
             table.add_section()
-            table.add_row(escape(scene), style="italic")
+            table.add_row(scene, style="italic")
         for row in rows:
             if row.scene == scene:
-                table.add_row(escape(row.name), *values(row), style="dim" if row.computed else "")
+                table.add_row(row.name, *values(row), style="dim" if row.computed else "")
     return table
 
 
@@ -110,7 +112,7 @@ def _caption(rows: Sequence[GroupRow]) -> str:
     else:
         deviation = f"± is the deviation over {'/'.join(map(str, sorted(seeds)))} seeds"
     scenes = {row.scene for row in rows}
-    where = f"{escape(scenes.pop())}; " if len(scenes) == 1 else ""
+    where = f"{scenes.pop()}; " if len(scenes) == 1 else ""
     return f"{where}{deviation}"
 
 

@@ -68,16 +68,19 @@ def arrivals(run: RunRecord) -> Arrivals:
     devices = run.experiment.federation.devices
     not_asked = len(run.experiment.model.widths) + 1
     kept_lines, fewer_rounds = thin(run.lines, POINTS)
-    table = np.full((devices, len(kept_lines)), not_asked)
-    for column, line in enumerate(kept_lines):
-        table[line["devices"], column] = line["decoded"]
-        table[line["dropped_out"], column] = not_asked + 1
-        table[line["refused"], column] = not_asked + 2
     kept, fewer_devices = thin(range(devices), DEVICES)
+    table = np.full((len(kept), len(kept_lines)), not_asked)
+    state = np.empty(devices, np.int64)
+    for column, line in enumerate(kept_lines):
+        state.fill(not_asked)
+        state[line["devices"]] = line["decoded"]
+        state[line["dropped_out"]] = not_asked + 1
+        state[line["refused"]] = not_asked + 2
+        table[:, column] = state[kept]
     return Arrivals(
         rounds=[line["round"] for line in kept_lines],
         devices=kept,
-        codes=table[kept].tolist(),
+        codes=table.tolist(),
         thinned=fewer_rounds or fewer_devices,
     )
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Larger values overflow somewhere between here and the file.
+DRAWABLE = 1e100
 #: The noise powers that `probability_figure` shows.
 NOISE_DBM = (-70.0, -20.0)
 
@@ -55,6 +57,7 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
     edge = target / (1 + target)
     shares = edge + (1 - edge) * np.linspace(0, 1, 801)[1:-1]
     values = np.array([_inverse_sum(section, rates, along(share)) for share in shares])
+    values[~(values <= DRAWABLE)] = np.nan
     marks = [
         ("closed form", tuple(closed.tolist()), "o", colours.BLUE),
         ("numeric optimum", numeric, "D", colours.GREEN),
@@ -68,15 +71,20 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
             if split is None:
                 continue
             height = _inverse_sum(section, rates, split)
-            drawn.append(height)
-            label = f"{name}: λ = {split[0]:.3f}, D = {height:#.4g}"
-            axes.plot(
-                split[0], height, marker, color=colour, ms=7, mfc="none", mew=1.8, label=label
-            )
-        least = float(np.nanmin(values))
-        top = max(least + 1.5 * (least - len(rates)), 1.06 * max(drawn))
-        axes.set_ylim(len(rates) - 0.02 * top, top)
+            shown = height if height <= DRAWABLE else np.nan
+            drawn.append(shown)
+            worth = f"{height:#.4g}" if np.isfinite(height) else "infinite"
+            label = f"{name}: λ = {split[0]:.3f}, D = {worth}"
+            axes.plot(split[0], shown, marker, color=colour, ms=7, mfc="none", mew=1.8, label=label)
         axes.set_xlim(0, 1)
+        within = values[values <= DRAWABLE]
+        if within.size:
+            least = float(within.min())
+            heights = [1.06 * height for height in drawn if height <= DRAWABLE]
+            top = max(least + 1.5 * (least - len(rates)), *heights, 1.06 * least)
+            axes.set_ylim(len(rates) - 0.02 * top, top)
+        else:
+            _say_infinite(axes, (1 + edge) / 2)
         axes.text(edge / 2, 0.5, "segment 1 can\nnever be decoded", color="#5b6670", fontsize=8,
                   ha="center", va="center", transform=axes.get_xaxis_transform(),
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 2})  # fmt: skip
@@ -131,20 +139,37 @@ def bound_figure(
     """
     with canvas(5.6, 3.4) as (figure, axes):
         shades = (colours.VERMILLION, colours.BLUE, *colours.METHODS[2:])
+        drawable = False
         for (name, values), shade in zip(curves.items(), shades, strict=False):
             label = name if measured is None else f"bound, {name}"
-            axes.plot(np.asarray(rounds), np.asarray(values), color=shade, label=label)
+            curve = np.asarray(values, dtype=np.float64)
+            infinite = not (curve <= DRAWABLE).any()
+            # a curve of nothing keeps its place in the legend
+            curve = np.where(curve <= DRAWABLE, curve, np.nan)
+            label += " (infinite)" if infinite else ""
+            axes.plot(np.asarray(rounds), curve, color=shade, label=label)
+            drawable |= bool((curve > 0).any())
         if measured is not None:
             mean, low, high = (np.asarray(values) for values in measured)
             axes.fill_between(
                 np.asarray(rounds), low, high, color=colours.BLACK, alpha=0.2, linewidth=0
             )
             axes.plot(np.asarray(rounds), mean, color=colours.BLACK, label="measured, mean and 90%")
-        axes.set(xscale="log", yscale="log", xlabel="round t")
+            drawable |= bool((mean > 0).any())
+        axes.set(xscale="log", yscale="log" if drawable else "linear", xlabel="round t")
         gap = r"$E[F(\theta_t)] - F^*$"
         axes.set_ylabel(f"bound on {gap}" if measured is None else gap)
         axes.legend(loc="best", title="constant B" if measured is None else None)
     return figure
+
+
+def _say_infinite(axes: Axes, middle: float) -> None:
+    """Words where no curve fits into the axes."""
+    words = "some segment\nnever arrives:\nD is infinite"
+    where = axes.get_xaxis_transform()
+    axes.text(
+        middle, 0.5, words, color="#5b6670", fontsize=8, ha="center", va="center", transform=where
+    )
 
 
 def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:

@@ -11,13 +11,6 @@ from slimfl.federation import Line, RunFolder, method_names
 from slimfl.federation import own as own_objects
 from slimfl.federation.run_folder import EXPERIMENT
 
-#: What the report reads of a round. A line without one of these is of another version.
-_NEEDED = {
-    "round", "accuracy", "devices", "dropped_out", "refused", "decoded", "delivered", "bits_sent",
-    "bits_decoded", "bits_dropped", "airtime_s", "energy_j", "paper_power_mw", "paper_mflops",
-    "seconds",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -56,15 +49,13 @@ class RunRecord:
 def load(path: Path) -> RunRecord:
     """The record of one run folder."""
     folder = RunFolder.open(path)
-    lines = folder.metrics()
-    for number, line in enumerate(lines, 1):
-        missing = _NEEDED - (line.keys() if isinstance(line, dict) else set())
-        if missing:
-            raise RequestError(
-                f"line {number} of the metrics in {path} has no {', '.join(sorted(missing))}; "
-                "repeat the run with this version of slimfl"
-            )
-    return RunRecord(path, folder.experiment(), folder.provenance(), lines, folder.class_counts())
+    return RunRecord(
+        path,
+        folder.experiment(),
+        folder.provenance(),
+        folder.metrics(),
+        folder.class_counts(),
+    )
 
 
 def find(paths: Iterable[Path]) -> list[RunRecord]:

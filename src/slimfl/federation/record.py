@@ -1,0 +1,253 @@
+"""What is recorded of a round: the one definition of a line of metrics.jsonl, and its reader.
+
+A run folder may come from anybody. What passes here has exactly these types, finite numbers, the
+devices, segments and widths of its experiment, and a size in proportion to them; all who read
+metrics rely on that.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field
+
+from slimfl.config import Experiment
+from slimfl.errors import RequestError
+from slimfl.files import open_plain
+from slimfl.regular_file import read_regular
+
+#: No sum, square or ratio of amounts up to this one overflows.
+MOST = 1e60
+#: A line without its devices; what one device adds to it.
+LINE_BYTES, DEVICE_BYTES = 1 << 16, 256
+#: A metrics file of this size takes about twice as much memory.
+FILE_BYTES = 1 << 30
+#: What one number of partition.json may take.
+COUNT_BYTES = 32
+#: Classes of a dataset: a label is one byte.
+MOST_CLASSES = 256
+
+Line = dict[str, Any]
+Amount = Annotated[float, Field(ge=0, le=MOST)]
+Number = Annotated[float, Field(ge=-MOST, le=MOST)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=10**30)]
+
+
+class _Part(BaseModel):
+    # further keys pass: a later version may record more
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Seconds(_Part):
+    """Wall time of a round's two parts."""
+
+    training: Amount
+    evaluation: Amount = 0.0
+
+
+class PrivacySpent(_Part):
+    """Differential privacy after a round; no epsilon without noise."""
+
+    epsilon: Amount | None
+    delta: Share
+
+
+class RoundRecord(_Part):
+    """One round. Lists of devices are by device id, lists of segments start with the narrowest."""
+
+    round: Annotated[int, Field(ge=1, le=10**9)]
+    accuracy: dict[str, Share]
+    """By the name of the width; empty after rounds without an evaluation."""
+    loss: dict[str, Number | None] = {}
+    training_loss: dict[str, Number | None] = {}
+    learning_rate: Amount | None = None
+    devices: list[Count]
+    """Those whose update was there in time."""
+    dropped_out: list[Count]
+    refused: list[Count]
+    """Those of `devices` whose update was not merged, because it made no sense."""
+    gains: list[Amount] | None = None
+    decoded: list[Count]
+    """For each of `devices`, how many segments arrived."""
+    delivered: list[Count]
+    """For each segment, how many devices' were merged."""
+    bits_sent: list[Amount]
+    bits_decoded: list[Amount]
+    bits_dropped: list[Amount]
+    airtime_s: Amount
+    energy_j: Amount
+    paper_power_mw: Amount
+    images: Count | None = None
+    """Images that devices trained on; version 0.1 did not record it."""
+    multiply_adds: Count | None = None
+    paper_mflops: Amount
+    privacy: PrivacySpent | None = None
+    seconds: Seconds
+
+    def misfit(self, experiment: Experiment) -> str | None:
+        """What cannot be so in a round of this experiment; None if all fits."""
+        names = {f"{width}x" for width in experiment.model.widths}
+        for key in ("accuracy", "loss", "training_loss"):
+            if not getattr(self, key).keys() <= names:
+                return f"{key} has a width that the experiment has not"
+        return self._segments_misfit(len(names)) or self._devices_misfit(
+            experiment.federation.devices
+        )
+
+    def _segments_misfit(self, segments: int) -> str | None:
+        for key in ("delivered", "bits_sent", "bits_decoded", "bits_dropped"):
+            if len(getattr(self, key)) != segments:
+                return f"{key} must have {segments} values, one per segment"
+        if max(self.delivered) > len(self.devices):
+            return "delivered counts more devices than there were"
+        if max(self.decoded, default=0) > segments:
+            return "decoded counts more segments than there are"
+        return None
+
+    def _devices_misfit(self, devices: int) -> str | None:
+        for key in ("decoded", "gains"):
+            values = getattr(self, key)
+            if values is not None and len(values) != len(self.devices):
+                return f"{key} must have one value for each of devices"
+        asked = [*self.devices, *self.dropped_out]
+        if max(asked, default=0) >= devices or len(set(asked)) < len(asked):
+            return f"devices and dropped_out must be different numbers below {devices}"
+        if len(self.refused) > len(self.devices) or not set(self.refused) <= set(self.devices):
+            return "refused must be some of devices"
+        return None
+
+
+class _Partition(_Part):
+    class_counts: list[list[Annotated[int, Field(ge=0, le=10**12)]]]
+
+
+class _Provenance(_Part):
+    data_sha256: str = ""
+    versions: dict[str, str] = {}
+
+
+def check_provenance(provenance: Any, path: Path) -> None:
+    """Refuse a section on how a run was made that no run has."""
+    try:
+        _Provenance.model_validate(provenance)
+    except pydantic.ValidationError:
+        raise RequestError(
+            f"the section provenance of {path} is damaged: data_sha256 and versions must be text; "
+            "remove the section"
+        ) from None
+
+
+@dataclass(frozen=True)
+class IntactLines:
+    """The lines of a metrics file up to the first one that is wrong."""
+
+    lines: list[Line]
+    size_bytes: int
+    damage: str | None
+    """What is wrong with the next line, None if there is none; a line that was cut short at the
+    end of the file is what a kill leaves, and no damage."""
+
+
+def read(path: Path, experiment: Experiment) -> list[Line]:
+    """The lines of all complete rounds of a metrics file; `RequestError` if one is wrong."""
+    found = read_intact(path, experiment)
+    if found.damage is not None:
+        raise RequestError(
+            f"{found.damage}; `slimfl resume {shlex.quote(str(path.parent))}` runs the rounds from "
+            "there again"
+        )
+    return found.lines
+
+
+def read_intact(path: Path, experiment: Experiment) -> IntactLines:
+    """The rounds that a metrics file tells of; a file that is not there tells of none."""
+    lines: list[Line] = []
+    size = 0
+    widths: set[str] = set()
+    try:
+        for number, raw in enumerate(_raw_lines(path, experiment), 1):
+            try:
+                line = _line(raw, number, experiment)
+                widths = widths or {*line["accuracy"]}
+                if line["accuracy"] and line["accuracy"].keys() != widths:
+                    raise _DamageError("has other widths than the lines before it")
+            except _DamageError as error:
+                return IntactLines(lines, size, f"line {number} of {path} {error}")
+            lines.append(line)
+            size += len(raw)
+    except FileNotFoundError:
+        return IntactLines([], 0, None)
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}; replace it") from None
+    return IntactLines(lines, size, None)
+
+
+class _DamageError(Exception):
+    """What is wrong with a line, as the end of a sentence."""
+
+
+def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
+    """Samples [device][class] of a partition file; empty before the run has begun."""
+    devices = experiment.federation.devices
+    most = LINE_BYTES + devices * MOST_CLASSES * COUNT_BYTES
+    try:
+        counts = _Partition.model_validate_json(read_regular(path, most)).class_counts
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError):
+        counts = []
+    if len(counts) != devices or len({len(row) for row in counts}) != 1 or not counts[0]:
+        raise RequestError(
+            f"{path} is damaged: it must have one count per class for each of {devices} devices; "
+            "remove it"
+        )
+    return counts
+
+
+def _raw_lines(path: Path, experiment: Experiment) -> Iterator[bytes]:
+    """The whole lines of a file; of one that is too long, as much as shows that it is."""
+    most = _most_bytes(experiment)
+    left = FILE_BYTES
+    with open_plain(path, "rb") as file:
+        while (line := file.readline(most + 1)).endswith(b"\n") or len(line) > most:
+            left -= len(line)
+            if left < 0:
+                raise RequestError(f"{path} has more than {FILE_BYTES:,} bytes; leave this run out")
+            yield line
+
+
+def _most_bytes(experiment: Experiment) -> int:
+    return LINE_BYTES + DEVICE_BYTES * experiment.federation.devices
+
+
+def _line(raw: bytes, number: int, experiment: Experiment) -> Line:
+    if len(raw) > _most_bytes(experiment):
+        raise _DamageError(f"has more than {_most_bytes(experiment):,} bytes")
+    try:
+        record = RoundRecord.model_validate_json(raw)
+    except pydantic.ValidationError as error:
+        raise _DamageError(_problem(error)) from None
+    except (ValueError, RecursionError):
+        raise _DamageError("is damaged: it is not a JSON object") from None
+    if record.round != number:
+        raise _DamageError(f"is of round {record.round}, not {number}")
+    misfit = record.misfit(experiment)
+    if misfit is not None:
+        raise _DamageError(f"is damaged: {misfit}")
+    return record.model_dump(exclude_unset=True)
+
+
+def _problem(error: pydantic.ValidationError) -> str:
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    missing = sorted(str(e["loc"][0]) for e in errors if e["type"] == "missing")
+    if missing:
+        return f"has no {', '.join(missing)}"
+    first = errors[0]
+    if first["type"] == "json_invalid" or not first["loc"]:
+        return "is damaged: it is not a JSON object"
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return f"is damaged: {first['loc'][0]}: {message}"

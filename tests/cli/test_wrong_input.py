@@ -1,0 +1,181 @@
+"""Requests that once ended in a traceback, a hang or gigabytes: one sentence, or the answer."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from slimfl.cli import main
+
+TINY = [
+    word
+    for change in (
+        "rounds=1", "threads=1", "data.dataset=synthetic", "data.train_samples=60",
+        "data.test_samples=20", "data.min_samples=1", "training.steps=1", "training.batch_size=8",
+        "federation.devices=3",
+    )
+    for word in ("--set", change)
+]  # fmt: skip
+TINY += ["--method", "slimfl"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run a command in this process, in an empty folder: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("link", "--noise-dbm", "-8"),
+        ("link", "--noise-dbm", "0"),
+        ("link", "--distance-m", "2000"),
+        ("link", "--noise-dbm", "300", "--power-dbm", "-300"),
+        ("link", "--spectral-efficiency", "100,1e-6"),
+        ("bound", "--noise-dbm", "-8"),
+        ("bound", "--noise-dbm", "100", "--delta", "0"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning:slimfl")
+def test_a_link_over_which_nothing_arrives_is_described(arguments, here, tmp_path):
+    status, out, error = here(*arguments, "--json")
+    assert status == 0, error
+    document = json.loads(out)
+    for figure in document.get("figures") or [document["figure"]]:
+        assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
+    if arguments[0] == "bound":
+        assert document["B"]["paper"] is None
+    status, out, error = here(*arguments)
+    assert status == 0, error
+
+
+WRONG = {
+    "dB": (("link", "--noise-dbm", "1e308"), "radio.noise_dbm"),
+    "path loss": (("link", "--path-loss-exponent", "500"), "radio.path_loss_exponent"),
+    "denormal": (("link", "--distance-m", "1e-320"), "at least 0.001"),
+    "rate": (("link", "--spectral-efficiency", "1e-320"), "radio.spectral_efficiency"),
+    "rates": (("link", "--spectral-efficiency", "90", "--segments", "9"), "at most 400"),
+    "image": (("cost", "ul-mobilenet", "--image", "nan,1,1"), "--image"),
+    "large image": (("cost", "ul-mobilenet", "--image", "3,1e5,1e5"), "--image"),
+    "no image": (("cost", "ul-mobilenet", "--image", "1,-1,1"), "--image"),
+    "5000 digits": (("run", *TINY, "--set", f"seed={'9' * 5000}"), "digits"),
+    "5000 digits of a seed": (("run", *TINY, "--seed", "9" * 5000), "--seed"),
+    "64 bits": (("run", *TINY, "--set", f"seed={2**63}"), "64 bits"),
+    "nested lists": (("run", *TINY, "--set", f"radio.split={'[' * 2000}"), "split"),
+    "nested options": (
+        ("run", *TINY, "--set", f"model.options.a={'[' * 20}{']' * 20}"),
+        "nested too deeply",
+    ),
+    "long method": (("run", *TINY, "--method", "x" * 5000), "4,096 characters"),
+    "long name": (("run", *TINY, "--out", "x" * 300), "File name too long"),
+    "long dataset": (("run", *TINY, "--set", f"data.dataset={'x' * 300}"), "no dataset"),
+    "nobody's home": (("run", *TINY, "--set", "data.dataset=~nobody/x"), "no dataset"),
+    "classes": (("run", *TINY, "--set", "model.options.classes=3"), "10 classes"),
+    "channels": (("run", *TINY, "--set", "model.options.channels=0,0,0"), "model.options"),
+    "huge channels": (("run", *TINY, "--set", "model.options.channels=99999,9,9"), "1 to 4096"),
+    "threads": (("run", *TINY, "--set", "threads=2000"), "threads"),
+    "huge threads": (("run", *TINY, "--set", "threads=1000000000"), "threads"),
+    "devices": (("run", *TINY, "--set", "federation.devices=1000000000"), "federation.devices"),
+    "samples": (("run", *TINY, "--set", "training.batch_size=1000000000"), "batch_size"),
+    "widths": (("run", *TINY, "--set", "model.widths=1e-9,1.0"), "0.001"),
+    "noise": (
+        ("run", *TINY, "--set", "privacy.clip_norm=1", "--set", "privacy.noise_multiplier=1e-300"),
+        "privacy.noise_multiplier",
+    ),
+    "a boolean": (("run", *TINY, "--set", "radio.noise_dbm=true"), "radio.noise_dbm"),
+    "a huge grid": (
+        ("run", *TINY, *(w for k in range(6) for w in ("--grid", "data.alpha=" + "1," * 99 + "1"))),
+        "10,000 points",
+    ),
+    "report of a long name": (("report", "x" * 300), "too long"),
+    "no tracker": (("run", *TINY, "--set", "track=['wandb']"), "pip install slimfl[wandb]"),
+    "bench": (("bench", "--out", "/proc/nowhere/bench.json"), "--out"),
+    "bench on a folder": (("bench", "--out", "."), "--out"),
+    "check": (("reproduce", "table1", "--check", "nowhere.json"), "--check"),
+    "bound": (("bound", "--delta", "nan"), "--delta"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path):
+    arguments, hint = WRONG[name]
+    status, out, error = here(*arguments)
+    assert status == 2, error
+    assert out == ""
+    assert hint in error
+    assert error.startswith("slimfl: ")
+    assert error.count("\n") == 1
+    assert len(error) < 500
+    assert not list(tmp_path.glob("*/*")), "something was written"
+
+
+@pytest.mark.parametrize("special", ["fifo", "loop", "/dev/zero", "folder"])
+@pytest.mark.parametrize("command", [("run",), ("reproduce", "table1", "--check")])
+def test_what_is_no_regular_file_is_not_waited_for(command, special, here, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "folder").mkdir()
+    status, _, error = here(*command, special)
+    assert status == 2
+    assert special in error
+    assert error.count("\n") == 1
+
+
+def test_brackets_in_names_are_brackets(here, tmp_path):
+    status, out, error = here("run", *TINY, "--out", "[/b] [bold]x")
+    assert status == 0, error
+    assert "[/b] [bold]x/report.html" in error
+    status, out, error = here("compare", "[/b] [bold]x")
+    assert status == 0, error
+    status, out, _ = here("doctor")
+    assert "slimfl[wandb]" in out or "installed" in out
+    status, out, error = here("data", "show", "--dataset", "synthetic", "--out", "[/b].png")
+    assert status == 0, error
+    assert "figure: [/b].png" in error
+
+
+def test_doctor_says_which_extra_to_install(here, monkeypatch):
+    import importlib.util
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name == "mlflow" else find_spec(name, *a),
+    )
+    _, out, _ = here("doctor")
+    assert "pip install slimfl[mlflow]" in out
+
+
+def test_a_word_of_a_key_is_a_word_on_the_command_line(here):
+    status, _, error = here("run", *TINY, "--set", "radio.accounting=true", "--out", "out")
+    assert status == 0, error
+    status, _, error = here("run", *TINY, "--set", "radio.accounting=paper", "--out", "paper")
+    assert status == 0, error
+
+
+def test_true_in_a_file_is_told_from_the_word(here, tmp_path):
+    (tmp_path / "e.toml").write_text("radio.accounting = true\n")
+    status, _, error = here("run", "e.toml", *TINY, "--out", "out")
+    assert status == 2
+    assert 'give it "true" or "paper"' in error
+
+
+def test_resume_says_which_tracker_is_absent_before_it_goes_on(here, tmp_path):
+    assert here("run", *TINY, "--out", "out")[0] == 0
+    file = tmp_path / "out/slimfl-seed0/experiment.toml"
+    file.write_text(file.read_text().replace("track = []", 'track = ["wandb"]'))
+    status, out, error = here("resume", "out")
+    assert (status, out) == (2, "")
+    assert "pip install slimfl[wandb]" in error

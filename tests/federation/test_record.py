@@ -1,0 +1,56 @@
+"""The one definition of a round's line: what a run writes passes, what no run writes does not."""
+
+import json
+
+import pytest
+
+from slimfl import config
+from slimfl.errors import RequestError
+from slimfl.federation import RunFolder, Simulation, run
+from slimfl.federation.record import RoundRecord, read, read_intact
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A private run of three rounds, evaluated after the second and the last."""
+    (experiment,) = config.load(
+        rounds=3, threads=1, data__dataset="synthetic", data__train_samples=60,
+        data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=4,
+        federation__evaluate_every=2, federation__dropout=0.3, privacy__clip_norm=1.0,
+    )  # fmt: skip
+    simulation = Simulation(experiment)
+    folder = RunFolder.create(
+        tmp_path_factory.mktemp("record") / "run", simulation.experiment, simulation.provenance()
+    )
+    return run(simulation, folder), folder
+
+
+def test_what_a_run_writes_is_read_back_to_the_last_digit(ran):
+    lines, folder = ran
+    assert folder.metrics() == lines
+    assert [json.dumps(line) for line in folder.metrics()] == [json.dumps(line) for line in lines]
+
+
+def test_the_definition_knows_every_key_that_a_run_writes(ran):
+    """A new key of a round belongs into the definition; an unknown one would pass unchecked."""
+    lines, _ = ran
+    assert {key for line in lines for key in line} == set(RoundRecord.model_fields)
+
+
+def test_the_lines_before_a_damaged_one_are_intact(ran, tmp_path):
+    lines, folder = ran
+    raw = (folder.path / "metrics.jsonl").read_bytes()
+    first, second, third = raw.splitlines(keepends=True)
+    file = tmp_path / "metrics.jsonl"
+    experiment = folder.experiment()
+    for bad in (b"{}\n", b"nonsense\n", third, first, second.replace(b"energy_j", b"energy")):
+        file.write_bytes(first + bad + third)
+        found = read_intact(file, experiment)
+        assert (found.lines, found.size_bytes) == (lines[:1], len(first))
+        assert f"line 2 of {file}" in (found.damage or "")
+        with pytest.raises(RequestError, match="line 2 of"):
+            read(file, experiment)
+    file.write_bytes(first + second + third[:-5])
+    assert read_intact(file, experiment).damage is None
+    assert read(file, experiment) == lines[:2]
+    assert read(tmp_path / "absent", experiment) == []
