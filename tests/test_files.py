@@ -28,9 +28,9 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(tmp_path, ow
     assert owners.read_text() == "precious"
 
 
-@pytest.mark.parametrize("name", [f".report.html.{os.getpid()}.tmp", "report.html.tmp"])
+@pytest.mark.parametrize("name", [".report.html.{pid}.tmp", "report.html.tmp"])
 def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, owners, name):
-    (tmp_path / name).symlink_to(owners)
+    (tmp_path / name.format(pid=os.getpid())).symlink_to(owners)
     with whole_file(tmp_path / "report.html") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "report.html").read_text() == "new"
