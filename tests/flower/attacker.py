@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import sys
+from pathlib import Path
 
 ANYBODY = ssl.create_default_context()
 ANYBODY.check_hostname, ANYBODY.verify_mode = False, ssl.CERT_NONE
@@ -63,10 +64,10 @@ def flood(host, port, path, length, chunked):
 def read(path):
     """What reading a file or a folder comes to."""
     try:
-        if os.path.isdir(path):
-            os.listdir(path)
+        if Path(path).is_dir():
+            list(Path(path).iterdir())
         else:
-            open(path, "rb").close()
+            Path(path).open("rb").close()
     except OSError as error:
         return type(error).__name__
     return "read"

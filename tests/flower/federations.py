@@ -1,6 +1,5 @@
 """What tests of real federations share."""
 
-import os
 import socket
 import subprocess
 import time
@@ -35,7 +34,7 @@ def listening(pids):
     for pid in pids:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             try:
-                target = os.readlink(descriptor)
+                target = str(descriptor.readlink())
             except OSError:
                 continue
             if target.startswith("socket:["):

@@ -81,7 +81,7 @@ def foreign_app(folder):
     """An app that is not slimfl's, and tells where its code ran."""
     from flwr.cli.build import build_fab_from_files
 
-    code = f'''
+    code = f"""
 import os, pathlib, time
 folder = pathlib.Path({str(folder)!r})
 from flwr.app import Message, MessageType, RecordDict, ConfigRecord
@@ -105,7 +105,7 @@ def main(grid, context):
 def query(message, context):
     (folder / f"device-{{os.getpid()}}").write_text("it ran")
     return Message(RecordDict(), reply_to=message)
-'''
+"""
     project = PROJECT.format(version="0.0.1")
     return build_fab_from_files(
         {"pyproject.toml": project.encode(), "slimfl_app.py": code.encode()}
@@ -163,8 +163,10 @@ def hostile_calls(federation, folder):
     ]
     calls = [(path, base64.b64encode(r.SerializeToString()).decode(), {}) for path, r in requests]
     body = calls[0][1]
-    for token in ("", "Bearer", "Bearer ", "Bearer None", "Basic eDp4", f"Bearer {'a' * 64}"):
-        calls.append(("/v1/control/list-nodes", body, {"authorization": token}))
+    calls += [
+        ("/v1/control/list-nodes", body, {"authorization": token})
+        for token in ("", "Bearer", "Bearer ", "Bearer None", "Basic eDp4", f"Bearer {'a' * 64}")
+    ]
     host = {"host": "localhost/v1/runtime/push-object?"}
     calls.append(("/v1/fleet/push-object", body, host))
     return calls
@@ -239,9 +241,13 @@ def test_a_body_of_500_megabytes_is_refused_and_not_kept(federation, chunked):
 def test_nothing_of_a_kit_can_be_read_by_another_user(federation):
     if os.getuid() != 0:
         pytest.skip("only root can be somebody else")
-    secrets = [*federation.kit.path.rglob("*.key"), *federation.kit.path.rglob("*.secret")]
+    secrets = [
+        path
+        for pattern in ("*.key", "*.secret", "*.private")
+        for path in federation.kit.path.rglob(pattern)
+    ]
     secrets += [federation.kit.server / "control.token", federation.kit.path / "ca/app_ed25519"]
-    assert len(secrets) >= 9
+    assert len(secrets) == 4 + 3 + 2 + 2
     for path in secrets:
         assert path.stat().st_mode & 0o077 == 0, path
     environments = [Path(f"/proc/{pid}/environ") for pid in pids(federation)]
@@ -285,9 +291,9 @@ def test_devices_refuse_an_app_that_the_kit_did_not_sign(federation, folder):
 
 
 def test_a_revoked_device_does_not_come_back(federation):
-    from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
     from cryptography.hazmat.primitives.serialization import load_ssh_private_key
     from flwr.common.constant import TIMESTAMP_HEADER
+    from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
     from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
     from flwr.supercore.date import now
     from flwr.supercore.primitives.asymmetric import public_key_to_bytes, sign_message

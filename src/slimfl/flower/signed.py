@@ -18,7 +18,7 @@ from slimfl.flower.bundle import bundle
 #: Under which the SuperLink keeps the app: publisher and name, as in the bundle.
 APP_ID = "@slimfl/slimfl-app"
 
-APP, SIGNATURE = "slimfl-app.fab", "slimfl-app.signature.json"
+FILE = "slimfl-app.json"
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,23 @@ class SignedApp:
     @classmethod
     def read(cls, server: Path) -> "SignedApp":
         """The app in a kit's folder for the server."""
+        path = server / FILE
         try:
-            verifications = json.loads((server / SIGNATURE).read_text())
-            content = (server / APP).read_bytes()
-        except (OSError, ValueError) as error:
-            raise RequestError(f"the app in {server} is damaged ({error}); lay out a new kit") from None
-        if not isinstance(verifications, dict):
-            raise RequestError(f"{server / SIGNATURE} is damaged; lay out a new kit")
-        return cls(content, {str(key): str(value) for key, value in verifications.items()})
+            tree = json.loads(path.read_text())
+            content = base64.b64decode(tree["content"], validate=True)
+            verifications = {str(key): str(value) for key, value in tree["verifications"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RequestError(
+                f"the signed app {path} is damaged ({error}); make a new kit with "
+                "`slimfl deploy init`"
+            ) from None
+        return cls(content, verifications)
 
     def write(self, server: Path) -> None:
         """Keep it for the SuperLink."""
-        (server / APP).write_bytes(self.content)
-        (server / SIGNATURE).write_text(json.dumps(self.verifications))
+        content = base64.b64encode(self.content).decode()
+        tree = {"content": content, "verifications": self.verifications}
+        (server / FILE).write_text(json.dumps(tree))
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Signer:
         )
 
     def sign(self, content: bytes) -> SignedApp:
-        """An app as Flower's SuperNode verifies it: the signature covers its digest and the time."""
+        """An app as a SuperNode verifies it: the signature covers its digest and the time."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_ssh_private_key
         from flwr.supercore.primitives.asymmetric_ed25519 import create_message_to_sign

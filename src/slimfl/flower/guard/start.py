@@ -56,7 +56,7 @@ def supernode(arguments: list[str]) -> None:
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
     home = _home()
-    certificate, key = home / "loopback.crt", home / "loopback.key"
+    certificate, key = home / "loopback.crt", home / "loopback.private"
     for old in (certificate, key):
         old.unlink(missing_ok=True)
     # without it, whoever takes the port when this process is gone would be asked for tasks

@@ -70,7 +70,7 @@ class Kit:
                 f"{path / KIT} is damaged or of an older slimfl: {error} is missing; make a new "
                 "kit with `slimfl deploy init`"
             ) from None
-        except (OSError, TypeError, ValueError, RequestError) as error:
+        except (OSError, TypeError, ValueError, RecursionError, RequestError) as error:
             raise RequestError(
                 f"{path / KIT} is damaged ({error}); make a new kit with `slimfl deploy init`"
             ) from None
@@ -112,7 +112,10 @@ class Kit:
         """The node of every device whose key the server knows, or knew."""
         try:
             known = json.loads(self._registered.read_text())
-            nodes = {int(device): _whole(node, device, 0, _LARGEST_NODE) for device, node in known.items()}
+            nodes = {
+                int(device): _whole(node, device, 0, _LARGEST_NODE)
+                for device, node in known.items()
+            }
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, AttributeError, RecursionError, RequestError) as error:
@@ -159,9 +162,11 @@ def lay_out(
         control_port = port if not proxied else port + 1 if port < 65535 else port - 1
     kit = Kit(path, host, port, devices, bind, control_port, proxied)
     _whole(device_port, "device_port", 1, 65536 - devices)
-    if addresses.is_loopback(bind) and {port, control_port} & {*range(device_port, device_port + devices)}:
+    own_ports = range(device_port, device_port + devices)
+    if addresses.is_loopback(bind) and (port in own_ports or control_port in own_ports):
         raise RequestError(
-            f"the devices' ports, {device_port} and up, meet the server's; give another --device-port"
+            f"the devices' ports, from {device_port} up, meet the server's; give another "
+            "--device-port"
         )
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -249,7 +254,9 @@ def _typed(tree: dict[str, Any]) -> dict[str, Any]:
     }
     for name, wanted in types.items():
         if type(tree[name]) is not wanted:
-            raise TypeError(f"{name} is not {'text' if wanted is str else f'of type {wanted.__name__}'}")
+            raise TypeError(
+                f"{name} is not {'text' if wanted is str else f'of type {wanted.__name__}'}"
+            )
     return {name: tree[name] for name in types}
 
 

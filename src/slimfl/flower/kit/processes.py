@@ -134,7 +134,10 @@ def _boot() -> str:
 
 def _from_ps() -> dict[int, _Entry]:
     listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     table = {}
     for line in listed.stdout.splitlines():

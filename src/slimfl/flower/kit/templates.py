@@ -26,8 +26,8 @@ exec python3 -P -m slimfl.flower.guard superlink $proxy--host $host --port $port
 
 DEVICE_SCRIPT = Template(
     f"""#!/bin/sh
-# Device $device of the federation: Flower's SuperNode, known to the server by its key. It carries out
-# the app that trusted.yaml has the key of, and no other.
+# Device $device of the federation: Flower's SuperNode, known to the server by its key. It carries
+# out the app that trusted.yaml has the key of, and no other.
 # device.env says where this device's data are. SLIMFL_BIN may name the folder of the Python that
 # has slimfl, if it is not the first on the PATH.
 set -eu
