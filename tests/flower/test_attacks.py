@@ -146,6 +146,9 @@ def hostile_calls(federation, folder):
         ("/v1/runtime/acquire-task", AcquireTaskRequest(supported_task_types=["flwr-clientapp"])),
         ("/v1/runtime/get-nodes", nodes),
         ("/v1/runtime/pull-messages", nodes),
+        ("/v1/runtime/pull-task-input", nodes),
+        ("/v1/runtime/push-task-output", nodes),
+        ("/v1/runtime/responses", nodes),
         ("/v1/fleet/register-node", RegisterNodeFleetRequest(public_key=own)),
         ("/v1/fleet/activate-node", ActivateNodeRequest(public_key=own)),
         ("/v1/fleet/pull-messages", nodes),
@@ -181,7 +184,7 @@ def test_the_named_addresses_alone_are_open(federation):
     assert listening(pids(federation)) == expected
 
 
-def test_a_stranger_commands_nothing_through_any_open_port(federation, folder):
+def assert_commands_nothing(federation, folder):
     before = federation.kit.superlink.nodes()
     calls = [
         ("call", host, port, *call)
@@ -198,8 +201,28 @@ def test_a_stranger_commands_nothing_through_any_open_port(federation, folder):
     # the calls are right: with the token, the first of them is answered
     token = (federation.kit.server / "control.token").read_text()
     path, body, _ = hostile_calls(federation, folder)[0]
-    owner = ("127.0.0.1", federation.kit.control_port, path, body)
-    assert stranger(("call", *owner, {"authorization": f"Bearer {token}"}))[0][0] == 200
+    owner = ("call", *federation.kit.control, path, body, {"authorization": f"Bearer {token}"})
+    assert stranger(owner)[0][0] == 200
+
+
+def test_a_stranger_commands_nothing_through_any_open_port(federation, folder):
+    assert_commands_nothing(federation, folder)
+
+
+def test_a_stranger_commands_nothing_where_there_is_no_proxy(folder):
+    (port,) = free_ports(1)
+    kit = lay_out(folder / "bare", 1, "127.0.0.3", port, proxied=False)
+    bare = Federation(kit)
+    try:
+        bare.up(server_only=True)
+        assert listening(pids(bare)) == {("127.0.0.3", port)}
+        assert_commands_nothing(bare, folder)
+        ((_, answer),) = stranger(
+            ("flood", "127.0.0.3", port, "/v1/fleet/push-object", FLOOD_BYTES, True)
+        )
+        assert answer == "" or " 413" in answer
+    finally:
+        bare.down()
 
 
 def test_control_is_not_to_be_seen_from_outside_even_with_the_token(federation, folder):

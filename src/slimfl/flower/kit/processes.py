@@ -78,7 +78,7 @@ class Processes:
         ending = _families([process for process in self.all() if process.name in wanted])
         for number in (signal.SIGTERM, signal.SIGKILL):
             for pid in _alive(ending):
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
             deadline = time.monotonic() + patience_s
             while _alive(ending) and time.monotonic() < deadline:
@@ -129,7 +129,10 @@ def _from_proc() -> dict[int, _Entry]:
 @functools.cache
 def _boot() -> str:
     """Starts are counted from it."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # a container may hide it
+        return "this boot"
 
 
 def _from_ps() -> dict[int, _Entry]:

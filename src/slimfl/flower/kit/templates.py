@@ -80,7 +80,7 @@ WantedBy=multi-user.target
 )
 
 COMPOSE_HEAD = """# NOT TRIED: written for those who run containers, without having run it.
-# The image must have `pip install slimfl[flower]`; paths are those of this kit.
+# The image must have nginx and `pip install slimfl[flower]`; paths are those of this kit.
 services:
 """
 
