@@ -227,7 +227,8 @@ def test_a_description_that_is_no_toml_is_told_in_a_sentence(tmp_path, contents)
              '{"0": 1e999}', "[" * 100_000, '{"0": 1' + "0" * 5000 + "}"],
 )  # fmt: skip
 def test_a_damaged_list_of_devices_is_told_in_a_sentence(tmp_path, text):
-    made = lay_out(tmp_path / "kit", 1, "127.0.0.1", 9443)
+    made = Kit(tmp_path, **WHOLE)
+    made.server.mkdir()
     (made.server / "devices.json").write_text(text)
     with pytest.raises(RequestError, match=r"devices\.json is damaged"):
         made.registered()
@@ -245,11 +246,11 @@ def test_a_damaged_public_key_is_told_in_a_sentence(tmp_path, text):
 def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
     import sys
 
-    made = lay_out(tmp_path / "kit", 1, "127.0.0.1", 9443)
-    (made.path / "kit.toml").write_text(
-        "devices = 1000000000000\n" + (made.path / "kit.toml").read_text()
-    )
-    for name in ("status", "up", "down", "register"):
+    import tomli_w
+
+    made = Kit(tmp_path, **WHOLE)
+    (made.path / "kit.toml").write_text(tomli_w.dumps({**WHOLE, "devices": 10**12}))
+    for name in ("status", "up"):
         done = subprocess.run(
             [sys.executable, "-c", "from slimfl.cli import main; main()", "deploy", name,
              str(made.path)],
