@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -265,6 +266,23 @@ def test_nginx_takes_the_configuration(tmp_path, listen):
         text=True,
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
+    from slimfl.flower.kit import Kit
+    from slimfl.flower.kit.processes import Processes
+
+    for name in ("kit.toml", "processes.json", "slimfl-app.json", "control.token"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "ca.crt").write_text("")
+    for read in (
+        lambda: Kit.open(tmp_path),
+        Processes(tmp_path / "processes.json").all,
+        lambda: SignedApp.read(tmp_path),
+        SuperLink("127.0.0.1:9", tmp_path / "ca.crt", tmp_path).nodes,
+    ):
+        with pytest.raises(RequestError, match="not a file"):
+            read()
 
 
 def test_a_damaged_list_of_processes_is_told_in_a_sentence(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from slimfl.errors import RequestError
 from slimfl.flower.bundle import bundle
+from slimfl.flower.files import read_text
 
 #: Under which the SuperLink keeps the app: publisher and name, as in the bundle.
 APP_ID = "@slimfl/slimfl-app"
@@ -38,7 +39,7 @@ class SignedApp:
         """The app in a kit's folder for the server."""
         path = server / FILE
         try:
-            tree = json.loads(path.read_text())
+            tree = json.loads(read_text(path))
             content = base64.b64decode(tree["content"], validate=True)
             verifications = {str(key): str(value) for key, value in tree["verifications"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from slimfl.errors import RequestError, RunError
 from slimfl.flower.bundle import bundle
+from slimfl.flower.files import read_text
 from slimfl.flower.signed import APP_ID, SignedApp
 
 
@@ -170,7 +171,7 @@ def read_token(server: Path) -> str:
     """The secret that lets the owner of a kit command its SuperLink."""
     path = server / "control.token"
     try:
-        token = path.read_text().strip()
+        token = read_text(path).strip()
     except (OSError, ValueError) as error:
         raise RequestError(
             f"the control token {path} cannot be read ({error}); only the owner of the kit can "

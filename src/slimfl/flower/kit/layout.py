@@ -12,6 +12,7 @@ from typing import Any
 import tomli_w
 
 from slimfl.errors import RequestError
+from slimfl.flower.files import read_text
 from slimfl.flower.guard.gate import BODY_BYTES
 from slimfl.flower.kit import addresses, proxy, templates
 from slimfl.flower.superlink import SuperLink
@@ -59,7 +60,7 @@ class Kit:
     def open(cls, path: Path) -> "Kit":
         """An existing kit."""
         try:
-            tree = tomllib.loads((path / KIT).read_text())
+            tree = tomllib.loads(read_text(path / KIT))
             return cls(path.absolute(), **_typed(tree))
         except (FileNotFoundError, NotADirectoryError):
             raise RequestError(
@@ -111,7 +112,7 @@ class Kit:
     def registered(self) -> dict[int, int]:
         """The node of every device whose key the server knows, or knew."""
         try:
-            known = json.loads(self._registered.read_text())
+            known = json.loads(read_text(self._registered))
             nodes = {
                 int(device): _whole(node, device, 0, _LARGEST_NODE)
                 for device, node in known.items()

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slimfl.errors import RequestError, RunError
+from slimfl.flower.files import read_text
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Processes:
     def all(self) -> list[Process]:
         """Those that were started and not ended by `end`."""
         try:
-            return [_entry(**one) for one in json.loads(self.file.read_text())]
+            return [_entry(**one) for one in json.loads(read_text(self.file))]
         except FileNotFoundError:
             return []
         except (OSError, TypeError, ValueError, RecursionError) as error:
