@@ -109,6 +109,18 @@ def test_a_server_on_loopback_does_without_nginx_where_there_is_none(tmp_path, m
     assert not (tmp_path / "bare").exists()
 
 
+def test_a_server_that_takes_commands_from_anybody_is_ended(tmp_path, monkeypatch):
+    from slimfl.flower.kit import Federation
+
+    federation = Federation(Kit(tmp_path, **WHOLE))
+    asked, ended = [], []
+    monkeypatch.setattr(SuperLink, "nodes", lambda link: asked.append(link.server) or {})
+    monkeypatch.setattr(federation, "down", lambda: ended.append(True))
+    with pytest.raises(RunError, match="without the control token"):
+        federation.register()
+    assert (asked, ended) == ([None], [True])
+
+
 def test_the_control_token_and_the_signing_key_are_their_owners_alone(kit):
     token = kit.server / "control.token"
     assert len(token.read_text()) >= 64

@@ -13,7 +13,7 @@ from slimfl.flower.kit.keys import read_public_key
 from slimfl.flower.kit.layout import Kit
 from slimfl.flower.kit.processes import Processes
 from slimfl.flower.kit.proxy import NO_NGINX, find_nginx
-from slimfl.flower.superlink import UnreachableError
+from slimfl.flower.superlink import SuperLink, UnreachableError
 
 #: The server answers and devices are there within so long, on a slow machine.
 SERVER_S, DEVICES_S = 90.0, 180.0
@@ -50,6 +50,7 @@ class Federation:
 
     def register(self) -> None:
         """Make the keys of all devices known to the server; one that was revoked stays so."""
+        self._check_guarded()
         known = self.kit.superlink.nodes()
         nodes = self.kit.registered()
         for device in range(self.kit.devices):
@@ -61,6 +62,24 @@ class Federation:
             name = self.kit.device_name(device)
             nodes[device] = self.kit.superlink.register(read_public_key(public), name)
         self.kit.write_registered(nodes)
+
+    def _check_guarded(self) -> None:
+        """Make sure that the server refuses whoever has no token: Flower itself would not.
+
+        The gate is put before Flower's own application, which another version may build otherwise.
+        """
+        link = self.kit.superlink
+        try:
+            SuperLink(link.address, link.root_certificates).nodes()
+        except UnreachableError:
+            raise
+        except RunError:
+            return
+        self.down()
+        raise RunError(
+            f"the SuperLink at {link.address} took a command without the control token; use the "
+            "version of Flower that slimfl[flower] asks for"
+        )
 
     def revoke(self, device: int) -> None:
         """Refuse a device from now on."""
