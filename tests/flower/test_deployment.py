@@ -6,13 +6,12 @@ The tests share one federation, in the order of the file; its processes end with
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from federations import PATIENCE_S, free_ports, processes, until
 from test_simulated import EXPERIMENT, assert_same_numbers, command
 
 import slimfl
@@ -21,28 +20,6 @@ from slimfl.flower.kit import Federation, lay_out
 from slimfl.flower.kit.processes import _with_descendants
 
 pytestmark = pytest.mark.slow
-
-#: Bounds on waiting, generous for a busy machine; an idle one needs a tenth.
-PATIENCE_S = 300
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
-
-
-def processes():
-    return subprocess.check_output(["ps", "-A", "-o", "args="], text=True)
-
-
-def until(condition, what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

@@ -81,10 +81,196 @@ def test_scripts_are_shell_and_leave_nothing_insecure(kit):
     assert str(kit.path / "data") in (kit.device(0) / "device.env").read_text()
 
 
-def test_a_server_on_this_machine_listens_on_loopback_alone(kit, tmp_path):
-    assert "--host 0.0.0.0" in (kit.server / "start.sh").read_text()
+def test_a_server_listens_on_the_named_address_and_its_superlink_on_loopback(kit, tmp_path):
+    assert "listen fl.example.org:9443 ssl;" in (kit.server / "nginx.conf").read_text()
+    assert "--host 127.0.0.1 --port 9444" in (kit.server / "start.sh").read_text()
+    assert not [f for f in kit.server.iterdir() if b"0.0.0.0" in f.read_bytes()]
+    bound = lay_out(tmp_path / "b", 1, "fl.example.org", 443, bind="10.1.2.3", control_port=7000)
+    assert "listen 10.1.2.3:443 ssl;" in (bound.server / "nginx.conf").read_text()
+    assert "https://127.0.0.1:7000$uri;" in (bound.server / "nginx.conf").read_text()
+    assert "--superlink fl.example.org:443" in (bound.device(0) / "start.sh").read_text()
+    assert bound.superlink.address == "127.0.0.1:7000"
+
+
+def test_a_server_on_loopback_does_without_nginx_where_there_is_none(tmp_path, monkeypatch):
+    from slimfl.flower.kit import Federation, federation, proxy
+
+    monkeypatch.setattr(proxy, "find_nginx", lambda: None)
+    monkeypatch.setattr(federation, "find_nginx", lambda: None)
     local = lay_out(tmp_path / "local", 1, "127.0.0.1", 9443)
-    assert "--host 127.0.0.1" in (local.server / "start.sh").read_text()
+    assert "--host 127.0.0.1 --port 9443" in (local.server / "start.sh").read_text()
+    assert "--proxy" not in (local.server / "start.sh").read_text()
+    assert local.superlink.address == local.address == "127.0.0.1:9443"
+    others = lay_out(tmp_path / "others", 1, "192.0.2.7", 9443)
+    with pytest.raises(RequestError, match=r"nginx.*apt install nginx-light"):
+        Federation(others).up()
+    with pytest.raises(RequestError, match="needs the proxy"):
+        lay_out(tmp_path / "bare", 1, "192.0.2.7", 9443, proxied=False)
+    assert not (tmp_path / "bare").exists()
+
+
+def test_a_server_that_takes_commands_from_anybody_is_ended(tmp_path, monkeypatch):
+    from slimfl.flower.kit import Federation
+
+    federation = Federation(Kit(tmp_path, **WHOLE))
+    asked, ended = [], []
+    monkeypatch.setattr(SuperLink, "nodes", lambda link: asked.append(link.server) or {})
+    monkeypatch.setattr(federation, "down", lambda: ended.append(True))
+    with pytest.raises(RunError, match="without the control token"):
+        federation.register()
+    assert (asked, ended) == ([None], [True])
+
+
+def test_the_control_token_and_the_signing_key_are_their_owners_alone(kit):
+    token = kit.server / "control.token"
+    assert len(token.read_text()) >= 64
+    for secret in (token, kit.path / "ca/app_ed25519"):
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+        held = [
+            f for f in kit.path.rglob("*") if f.is_file() and secret.read_bytes() in f.read_bytes()
+        ]
+        assert held == [secret]
+    other = lay_out(kit.path.with_name("other"), 1, "127.0.0.1", 9443)
+    assert (other.server / "control.token").read_text() != token.read_text()
+
+
+def test_every_device_trusts_the_key_that_signed_the_app(kit):
+    import yaml
+
+    from slimfl.flower.signed import SignedApp
+
+    app = SignedApp.read(kit.server)
+    assert app.content == bundle()
+    for device in range(3):
+        (name,) = yaml.safe_load((kit.device(device) / "trusted.yaml").read_text())
+        assert name in app.verifications
+        assert "--trusted-entities trusted.yaml" in (kit.device(device) / "start.sh").read_text()
+
+
+#: What a shell must not take for its own.
+ODD = """a b;echo "x"'y'$(touch Z)`touch Z`\n*&|<>#~"""
+
+
+def test_odd_characters_stay_data_in_scripts(tmp_path):
+    local = lay_out(tmp_path / "kit", 1, "127.0.0.1", 9443, data_dir=tmp_path / ODD)
+    folder = local.device(0)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python3"
+    python.write_text('#!/bin/sh\nprintf %s "$DATA_DIR" >"$OUT"\n')
+    python.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "SLIMFL_BIN": str(tmp_path / "bin"), "OUT": "out"}
+    done = subprocess.run(["sh", str(folder / "start.sh")], env=environment, cwd=tmp_path)
+    assert done.returncode == 0
+    assert (folder / "out").read_text() == str(tmp_path / ODD)
+    assert not list(tmp_path.rglob("Z"))
+
+
+@pytest.mark.parametrize(
+    "host", ["", "a b", "x;y", "$(x)", "a/b", "-x", "x..y", "[::1]", "a\nb", "x:1", "fe80::1%eth0",
+             "a" * 64, "é"],
+)  # fmt: skip
+def test_a_host_is_a_name_or_an_address(tmp_path, host):
+    for names in ({"host": host}, {"host": "10.0.0.1", "bind": host or " "}):
+        with pytest.raises(RequestError, match="address"):
+            lay_out(tmp_path / "kit", 1, port=9443, **names)
+        assert not (tmp_path / "kit").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["fl.example.org", "hub", "10.0.0.5", "::1", "2001:db8::7", "x-1.y"]
+)
+def test_names_and_addresses_are_taken(tmp_path, host):
+    made = lay_out(tmp_path / "kit", 1, host, 9443)
+    assert Kit.open(made.path) == made
+
+
+def test_ports_do_not_meet(tmp_path):
+    for ports in ({"device_port": 9440}, {"control_port": 9443}, {"device_port": 65535}):
+        with pytest.raises(RequestError, match="port"):
+            lay_out(tmp_path / "kit", 5, "127.0.0.1", 9443, proxied=True, **ports)
+
+
+WHOLE = {
+    "host": "127.0.0.1", "port": 9443, "devices": 2, "bind": "127.0.0.1", "control_port": 9443,
+    "proxied": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"devices": 10**12}, {"devices": 0}, {"devices": -1}, {"devices": "3"}, {"devices": 2.0},
+     {"devices": True}, {"port": 0}, {"port": 65536}, {"port": "1"}, {"control_port": 10**30},
+     {"host": 3}, {"host": "a b"}, {"host": ["x"]}, {"bind": "0.0.0.0"}, {"bind": "x;y"},
+     {"proxied": 1}, {"proxied": "no"}],
+)  # fmt: skip
+def test_a_damaged_description_is_told_in_a_sentence_at_once(tmp_path, change):
+    """Among them numbers of devices that a status would list for hours."""
+    import tomli_w
+
+    path = tmp_path / "kit.toml"
+    path.write_text(tomli_w.dumps(WHOLE))
+    assert Kit.open(tmp_path).devices == 2
+    path.write_text(tomli_w.dumps({**WHOLE, **change}))
+    with pytest.raises(RequestError, match=r"kit\.toml is damaged"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize("key", WHOLE)
+def test_a_description_of_an_older_version_is_told_in_a_sentence(tmp_path, key):
+    import tomli_w
+
+    older = {name: value for name, value in WHOLE.items() if name != key}
+    (tmp_path / "kit.toml").write_text(tomli_w.dumps(older))
+    with pytest.raises(RequestError, match="older slimfl"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "contents", [b"\xff\xfe", b"= =", b"port = 1" + b"0" * 5000, b"a = " + b"[" * 5000]
+)
+def test_a_description_that_is_no_toml_is_told_in_a_sentence(tmp_path, contents):
+    (tmp_path / "kit.toml").write_bytes(contents)
+    with pytest.raises(RequestError, match="damaged"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", '{"x": 1}', '{"0": "1"}', '{"0": -1}', '{"0": 1.5}', '{"0": null}',
+             '{"0": 1e999}', "[" * 100_000, '{"0": 1' + "0" * 5000 + "}"],
+)  # fmt: skip
+def test_a_damaged_list_of_devices_is_told_in_a_sentence(tmp_path, text):
+    made = Kit(tmp_path, **WHOLE)
+    made.server.mkdir()
+    (made.server / "devices.json").write_text(text)
+    with pytest.raises(RequestError, match=r"devices\.json is damaged"):
+        made.registered()
+
+
+@pytest.mark.parametrize("text", ["", "ssh-rsa x", "nonsense"])
+def test_a_damaged_public_key_is_told_in_a_sentence(tmp_path, text):
+    from slimfl.flower.kit.keys import read_public_key
+
+    (tmp_path / "node.pub").write_text(text)
+    with pytest.raises(RequestError, match="is not a public key"):
+        read_public_key(tmp_path / "node.pub")
+
+
+def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
+    import sys
+
+    import tomli_w
+
+    made = Kit(tmp_path, **WHOLE)
+    (made.path / "kit.toml").write_text(tomli_w.dumps({**WHOLE, "devices": 10**12}))
+    for name in ("status", "up"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from slimfl.cli import main; main()", "deploy", name,
+             str(made.path)],
+            capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_units_and_the_compose_file_name_every_process(kit):
@@ -171,6 +357,50 @@ class TestProcesses:
         alive = {pid for pid, _, state in after if not state.startswith("Z")}
         assert not alive & {str(parent), *children}
         assert processes.all() == []
+
+    def test_what_a_process_started_ends_also_if_it_died_first(self, tmp_path):
+        import sys
+        import time
+
+        processes = Processes(tmp_path / "processes.json")
+        script = (
+            "import subprocess, sys, time\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+            "print(child.pid, flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        log = tmp_path / "logs" / "tree.log"
+        processes.start("tree", [sys.executable, "-c", script], log, {})
+        deadline = time.monotonic() + 60
+        while "\n" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child = int(log.read_text())
+        os.kill(processes.running()["tree"].pid, 9)
+        while processes.running() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(child, 0)  # it lives on
+        processes.end(["tree"])
+        listed = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True
+        )
+        assert listed.stdout.strip()[:1] in ("", "Z")
+        assert processes.all() == []
+
+    def test_a_group_of_another_boot_is_left_alone(self, tmp_path):
+        import json
+        import sys
+
+        leader = subprocess.Popen(
+            [sys.executable, "-c", "import subprocess, sys\n"
+             "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)'])"],
+            start_new_session=True,
+        )  # fmt: skip
+        leader.wait()
+        file = tmp_path / "processes.json"
+        entry = {"name": "x", "pid": leader.pid, "started": "7 in another-boot"}
+        file.write_text(json.dumps([entry]))
+        Processes(file).end(["x"])
+        os.killpg(leader.pid, 9)  # raises if it was ended above
 
     def test_both_ways_to_list_processes_agree(self):
         from slimfl.flower.kit import processes

@@ -21,7 +21,7 @@ Folder = Annotated[Path, typer.Argument(help="The kit's folder.", show_default=F
 @deploy.command()
 def init(
     folder: Folder,
-    devices: Annotated[int, typer.Option(help="How many devices there are.", min=1)] = 3,
+    devices: Annotated[int, typer.Option(help="Number of devices.", min=1, max=10_000)] = 3,
     host: Annotated[
         str, typer.Option(help="The server's name or address, as the devices reach it.")
     ] = "127.0.0.1",
@@ -30,6 +30,20 @@ def init(
         int,
         typer.Option(help="Device 0's own port on loopback; others count up.", min=1, max=65535),
     ] = 9094,
+    bind: Annotated[
+        str | None,
+        typer.Option(help="The one address to listen on, if it is not --host.", show_default=False),
+    ] = None,
+    control_port: Annotated[
+        int | None,
+        typer.Option(
+            help="The SuperLink's own port on loopback, for the owner of the kit. The port after "
+            "--port if it is not given.",
+            min=1,
+            max=65535,
+            show_default=False,
+        ),
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Where the devices' data are, if all have it at one place.")
     ] = None,
@@ -40,13 +54,22 @@ def init(
     from slimfl.flower.kit import lay_out
 
     data = data_dir.absolute() if data_dir else None
-    kit = lay_out(folder, devices, host, port, device_port=device_port, data_dir=data)
+    kit = lay_out(
+        folder,
+        devices,
+        host,
+        port,
+        device_port=device_port,
+        data_dir=data,
+        bind=bind,
+        control_port=control_port,
+    )
     if json:
-        show_json({"kit": kit.path, "address": kit.superlink.address, "devices": devices})
+        show_json({"kit": kit.path, "address": kit.address, "devices": devices})
         return
     aside().print(
         f"{folder} holds a federation of {devices} devices with the server at "
-        f"{kit.superlink.address}. On this machine: slimfl deploy up {folder}. On others: copy "
+        f"{kit.address}. On this machine: slimfl deploy up {folder}. On others: copy "
         "server/ and device-*/ each to its machine (docs/deployment.md).",
         highlight=False,
         soft_wrap=True,
@@ -120,11 +143,11 @@ def _federation(folder: Path) -> "Federation":
 def _show(federation: "Federation", json: bool) -> None:
     rows = federation.status()
     if json:
-        show_json({"address": federation.kit.superlink.address, "processes": rows})
+        show_json({"address": federation.kit.address, "processes": rows})
         return
     from rich.table import Table
 
-    table = Table("", "state", "process", title=f"SuperLink at {federation.kit.superlink.address}")
+    table = Table("", "state", "process", title=f"SuperLink at {federation.kit.address}")
     for row in rows:
         table.add_row(row["name"], row["state"], str(row["pid"] or ""))
     show(table)

@@ -10,6 +10,8 @@ from typing import Any
 
 from slimfl.errors import RequestError, RunError
 from slimfl.flower.bundle import bundle
+from slimfl.flower.files import read_text
+from slimfl.flower.signed import APP_ID, SignedApp
 from slimfl.naming import trusted
 
 
@@ -25,10 +27,13 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class SuperLink:
-    """Where a SuperLink is, and the certificate by which to know it."""
+    """Where a SuperLink is, and what is needed to command it."""
 
     address: str
     root_certificates: Path | None = None
+    """Verifies the SuperLink."""
+    server: Path | None = None
+    """The server's folder of a kit: it holds the control token and the signed app."""
 
     def __post_init__(self) -> None:
         host, _, port = self.address.rpartition(":")
@@ -71,12 +76,17 @@ class SuperLink:
         from flwr.proto.control_pb2 import StartRunRequest
         from flwr.supercore.fab import Fab
 
-        content = bundle()
-        fab = Fab(hashlib.sha256(content).hexdigest(), content, {})
         modules = ",".join(trusted())
         config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
+        if self.server is not None:
+            # without its content: the SuperLink takes the app that it has, with its signature
+            fab, app_id = Fab(SignedApp.read(self.server).digest, b"", {}), APP_ID
+        else:
+            content = bundle()
+            fab, app_id = Fab(hashlib.sha256(content).hexdigest(), content, {}), ""
+        request = StartRunRequest(fab=fab_to_proto(fab), override_config=config, app_spec=app_id)
         with self._client() as client:
-            reply = client.StartRun(StartRunRequest(fab=fab_to_proto(fab), override_config=config))
+            reply = client.StartRun(request)
         if not reply.HasField("run_id"):
             raise RunError(f"the SuperLink at {self.address} did not start the run: {reply.note}")
         return int(reply.run_id)
@@ -113,18 +123,29 @@ class SuperLink:
         from flwr.supercore.control import ControlHttpClient
         from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
+        interceptors: list[Any] = [RuntimeVersionHttpInterceptor(component_name="slimfl")]
+        if self.server is not None:
+            interceptors.append(_Bearer(read_token(self.server)))
         certificate = self.root_certificates
         if certificate is not None and not certificate.is_file():
             raise RequestError(f"there is no certificate {certificate}; give its path")
-        client = ControlHttpClient.from_server_address(
-            server_address=self.address,
-            insecure=certificate is None,
-            root_certificates=certificate.read_bytes() if certificate else None,
-            interceptors=[RuntimeVersionHttpInterceptor(component_name="slimfl")],
-        )
+        try:
+            client = ControlHttpClient.from_server_address(
+                server_address=self.address,
+                insecure=certificate is None,
+                root_certificates=certificate.read_bytes() if certificate else None,
+                interceptors=interceptors,
+            )
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise RequestError(f"{certificate} is not a certificate ({error})") from None
         try:
             yield client
         except httpx.HTTPStatusError as error:
+            if error.response.status_code == httpx.codes.UNAUTHORIZED:
+                raise RunError(
+                    f"the SuperLink at {self.address} wants the control token of another kit; give "
+                    "--superlink the folder of the kit that it was started from"
+                ) from error
             told = error.response.text.strip() or error
             raise RunError(f"the SuperLink at {self.address} refused: {told}") from error
         except httpx.HTTPError as error:
@@ -134,6 +155,33 @@ class SuperLink:
             ) from error
         finally:
             client.close()
+
+
+class _Bearer:
+    """Sends the control token along, as Flower's client lets requests be added to."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def intercept(self, context: Any, call_next: Any) -> Any:
+        """Add it to a request."""
+        context.request.headers["authorization"] = f"Bearer {self.token}"
+        return call_next(context)
+
+
+def read_token(server: Path) -> str:
+    """The secret that lets the owner of a kit command its SuperLink."""
+    path = server / "control.token"
+    try:
+        token = read_text(path).strip()
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"the control token {path} cannot be read ({error}); only the owner of the kit can "
+            "command its server"
+        ) from None
+    if not (token.isascii() and token.isprintable() and len(token) >= 32):
+        raise RequestError(f"the control token {path} is damaged; make a new kit")
+    return token
 
 
 class UnreachableError(RunError):

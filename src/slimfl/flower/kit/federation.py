@@ -1,6 +1,7 @@
 """A federation on this machine, or the server's part of one: up, status, down, revoke."""
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,8 @@ from slimfl.errors import RequestError, RunError
 from slimfl.flower.kit.keys import read_public_key
 from slimfl.flower.kit.layout import Kit
 from slimfl.flower.kit.processes import Processes
+from slimfl.flower.kit.proxy import NO_NGINX, find_nginx
+from slimfl.flower.superlink import SuperLink, UnreachableError
 
 #: The server answers and devices are there within so long, on a slow machine.
 SERVER_S, DEVICES_S = 90.0, 180.0
@@ -31,8 +34,10 @@ class Federation:
 
     def up(self, server_only: bool = False) -> None:
         """Start what is not running, and wait until all of it is there."""
+        if self.kit.proxied and find_nginx() is None:
+            raise RequestError(NO_NGINX)
         self._start(SERVER, self.kit.server)
-        self._wait_for("the server", SERVER_S, [SERVER], self.kit.superlink.healthy)
+        self._wait_for("the server", SERVER_S, [SERVER], self._answers)
         self.register()
         if server_only:
             return
@@ -45,6 +50,7 @@ class Federation:
 
     def register(self) -> None:
         """Make the keys of all devices known to the server; one that was revoked stays so."""
+        self._check_guarded()
         known = self.kit.superlink.nodes()
         nodes = self.kit.registered()
         for device in range(self.kit.devices):
@@ -57,6 +63,24 @@ class Federation:
             nodes[device] = self.kit.superlink.register(read_public_key(public), name)
         self.kit.write_registered(nodes)
 
+    def _check_guarded(self) -> None:
+        """Make sure that the server refuses whoever has no token: Flower itself would not.
+
+        The gate is put before Flower's own application, which another version may build otherwise.
+        """
+        link = self.kit.superlink
+        try:
+            SuperLink(link.address, link.root_certificates).nodes()
+        except UnreachableError:
+            raise
+        except RunError:
+            return
+        self.down()
+        raise RunError(
+            f"the SuperLink at {link.address} took a command without the control token; use the "
+            "version of Flower that slimfl[flower] asks for"
+        )
+
     def revoke(self, device: int) -> None:
         """Refuse a device from now on."""
         nodes = self.kit.registered()
@@ -67,7 +91,7 @@ class Federation:
     def status(self) -> list[dict[str, Any]]:
         """What runs here, and what the server says of every device."""
         running = self.processes.running()
-        there = self.kit.superlink.healthy()
+        there = self._answers()
         states = self.kit.superlink.nodes() if there else {}
         nodes = self.kit.registered()
         rows: list[dict[str, Any]] = [
@@ -86,7 +110,7 @@ class Federation:
 
     def down(self) -> None:
         """End all processes of the kit on this machine: devices first, so that none complains."""
-        names = list(self.processes.running())
+        names = [process.name for process in self.processes.all()]
         self.processes.end([name for name in names if name != SERVER])
         self.processes.end([SERVER])
 
@@ -100,6 +124,16 @@ class Federation:
         binaries = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         environment = {**os.environ, "PATH": binaries}
         self.processes.start(name, ["sh", str(folder / "start.sh")], self.log(name), environment)
+
+    def _answers(self) -> bool:
+        """Whether the SuperLink answers its owner, and the devices' address is open."""
+        if not self.kit.superlink.healthy():
+            return False
+        try:
+            socket.create_connection((self.kit.bind, self.kit.port), timeout=5).close()
+        except OSError:
+            return False
+        return True
 
     def _welcome(self) -> list[int]:
         """The devices that were not revoked."""
@@ -133,7 +167,7 @@ class Federation:
         self, what: str, patience_s: float, names: list[str], there: Callable[[], bool]
     ) -> None:
         deadline = time.monotonic() + patience_s
-        while not there():
+        while not _holds(there):
             running = self.processes.running()
             ended = [name for name in names if name not in running]
             late = time.monotonic() > deadline
@@ -143,3 +177,11 @@ class Federation:
                 reason = f"{culprit} ended" if ended else f"not there after {patience_s:g} s"
                 raise RunError(f"{what} did not start: {reason}; {self.log(culprit)} says why")
             time.sleep(0.5)
+
+
+def _holds(there: Callable[[], bool]) -> bool:
+    """A server that is gone is no answer; what has become of it is found out elsewhere."""
+    try:
+        return there()
+    except UnreachableError:
+        return False

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -16,6 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from slimfl.errors import RequestError
 
 #: How long certificates hold.
 YEARS = 5
@@ -61,9 +64,26 @@ def write_node_key(folder: Path) -> None:
     (folder / "node.pub").write_bytes(public + b"\n")
 
 
+def write_loopback_certificate(certificate: Path, key: Path) -> None:
+    """A certificate that signed itself, for a process that is reached on loopback alone."""
+    own = ec.generate_private_key(ec.SECP256R1())
+    name = "slimfl device"
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    names = x509.SubjectAlternativeName([_general_name(one) for one in LOOPBACK])
+    signed = _builder(name, subject, own).add_extension(names, critical=False)
+    write_private(key, _pem(own))
+    pem = signed.sign(own, hashes.SHA256()).public_bytes(Encoding.PEM)
+    certificate.write_bytes(pem)
+
+
 def read_public_key(path: Path) -> bytes:
     """A device's public key as it is registered."""
-    key = load_ssh_public_key(path.read_bytes())
+    try:
+        key = load_ssh_public_key(path.read_bytes())
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        raise RequestError(
+            f"{path} is not a public key ({error}); copy it again from the device's folder"
+        ) from None
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 

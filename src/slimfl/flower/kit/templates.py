@@ -1,23 +1,24 @@
 """The scripts and units that a kit is made of."""
 
+from shlex import quote
 from string import Template
 
 from slimfl.engines.flower.offline import SETTINGS
 
 #: Nothing leaves the machine except to the server.
-EXPORTS = "\n".join(f"export {name}={value}" for name, value in SETTINGS.items())
+EXPORTS = "\n".join(f"export {name}={quote(value)}" for name, value in SETTINGS.items())
 
 SERVER_SCRIPT = Template(
     f"""#!/bin/sh
-# The server of the federation: Flower's SuperLink with TLS and node authentication.
-# SLIMFL_BIN may name the folder of `flower-superlink` if it is not on the PATH.
+# The server of the federation: Flower's SuperLink with TLS and node authentication, for this
+# machine alone, and nginx before it on the address that devices connect to.
+# SLIMFL_BIN may name the folder of the Python that has slimfl, if it is not the first on the PATH.
 set -eu
-cd "$$(dirname "$$0")"
+umask 077
+cd -- "$$(dirname -- "$$0")"
 export PATH="$${{SLIMFL_BIN:+$$SLIMFL_BIN:}}$$PATH" FLWR_HOME="$$PWD/flwr"
 {EXPORTS}
-mkdir -p -m 700 flwr
-umask 077
-exec flower-superlink --host $bind --port $port \\
+exec python3 -P -m slimfl.flower.guard superlink $proxy--host $host --port $port \\
     --ssl-ca-certfile ca.crt --ssl-certfile superlink.crt --ssl-keyfile superlink.key \\
     --enable-supernode-auth --database superlink.db --disable-runtime-dependency-installation
 """
@@ -25,37 +26,34 @@ exec flower-superlink --host $bind --port $port \\
 
 DEVICE_SCRIPT = Template(
     f"""#!/bin/sh
-# Device $device of the federation: Flower's SuperNode, known to the server by its key.
-# device.env says where this device's data are. SLIMFL_BIN may name the folder of
-# `flower-supernode` if it is not on the PATH.
+# Device $device of the federation: Flower's SuperNode, known to the server by its key. It carries
+# out the app that trusted.yaml has the key of, and no other.
+# device.env says where this device's data are. SLIMFL_BIN may name the folder of the Python that
+# has slimfl, if it is not the first on the PATH.
 set -eu
-cd "$$(dirname "$$0")"
+umask 077
+cd -- "$$(dirname -- "$$0")"
 . ./device.env
+export DATA_DIR GAIN_FILE MODELS SLIMFL_DEVICE=$device SLIMFL_DEVICES=$devices
 export PATH="$${{SLIMFL_BIN:+$$SLIMFL_BIN:}}$$PATH" FLWR_HOME="$$PWD/flwr"
 {EXPORTS}
-mkdir -p -m 700 flwr
-umask 077
-config="partition-id=$device num-partitions=$devices"
-if [ -n "$${{DATA_DIR:-}}" ]; then config="$$config data-dir=\\"$$DATA_DIR\\""; fi
-if [ -n "$${{GAIN_FILE:-}}" ]; then config="$$config gain-file=\\"$$GAIN_FILE\\""; fi
-if [ -n "$${{MODELS:-}}" ]; then config="$$config models=\\"$$MODELS\\""; fi
-exec flower-supernode --superlink $address --root-certificates ca.crt \\
-    --auth-supernode-private-key node.key --host 127.0.0.1 --port $device_port \\
-    --node-config "$$config"
+exec python3 -P -m slimfl.flower.guard supernode --superlink $address \\
+    --root-certificates ca.crt --auth-supernode-private-key node.key \\
+    --trusted-entities trusted.yaml --host 127.0.0.1 --port $device_port
 """
 )
 
 DEVICE_SETTINGS = Template(
     """# The folder with this device's data: the files of the named dataset, or, with
 # data.partition = "own" in the experiment, four idx files of its own. Empty: look where
-# `slimfl data` looks.
-DATA_DIR="$data_dir"
+# `slimfl data` looks. This file is read by a shell: leave the quotes.
+DATA_DIR=$data_dir
 # With radio.gains = "measured": the file in which the radio keeps the power gain that it measured
 # last, one number with mean 1.
-GAIN_FILE=""
+GAIN_FILE=''
 # Networks besides the built-in ones that the server may have this device train, as
 # package.module:Name, separated by commas. Each is code that is installed here.
-MODELS=""
+MODELS=''
 """
 )
 
@@ -85,7 +83,7 @@ WantedBy=multi-user.target
 )
 
 COMPOSE_HEAD = """# NOT TRIED: written for those who run containers, without having run it.
-# The image must have `pip install slimfl[flower]`; paths are those of this kit.
+# The image must have nginx and `pip install slimfl[flower]`; paths are those of this kit.
 services:
 """
 
