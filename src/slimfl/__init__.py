@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from slimfl.api import Run, resume, run
     from slimfl.config import Experiment
     from slimfl.errors import RequestError, RunError
-    from slimfl.federation import Callback, Method, Simulation
+    from slimfl.federation import Callback, Simulation
+    from slimfl.methods import Method
     from slimfl.naming import trust
     from slimfl.nn import SlimConv2d, SlimLinear, ULMobileNet, at_width, slimmable
 

@@ -3,23 +3,23 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import nn
 
 from slimfl import config
 from slimfl.config import Experiment
 from slimfl.data import Dataset
+from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
-from slimfl.federation import Callback, Line, Method, RunFolder, Simulation, simulation
+from slimfl.federation import Callback, RoundRecord, RunFolder, Simulation
+from slimfl.federation import run as run_simulation
 from slimfl.federation.own import require
-from slimfl.federation.trackers import check_trackers, trackers
+from slimfl.federation.trackers import check_trackers
+from slimfl.methods import Method
 from slimfl.naming import module_of, trusting
 from slimfl.nn import Vector
 from slimfl.radio import Channel
-
-if TYPE_CHECKING:
-    from flwr.serverapp import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Run:
     """What a finished run leaves."""
 
     experiment: Experiment
-    lines: list[Line]
+    lines: list[RoundRecord]
     """One a round, as in metrics.jsonl."""
     parameters: Vector
     """The final global model, flat."""
@@ -38,7 +38,7 @@ class Run:
     @property
     def final_accuracy(self) -> dict[str, float]:
         """Test accuracy of every width after the last evaluated round."""
-        evaluated = [line["accuracy"] for line in self.lines if line["accuracy"]]
+        evaluated = [line.accuracy for line in self.lines if line.accuracy]
         return dict(evaluated[-1]) if evaluated else {}
 
 
@@ -51,7 +51,7 @@ def run(
     network: nn.Module | None = None,
     channel: Channel | None = None,
     method: str | Method | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback | str | dict[str, Any]] = (),
     trust: Iterable[str] = (),
     **values: Any,
 ) -> Run:
@@ -65,7 +65,7 @@ def run(
         network: Your own network of slimmable layers instead of `model.name`, used as it is.
         channel: Your own channel instead of the `radio` section's.
         method: A method's name, or your own method.
-        callbacks: Who watches the run.
+        callbacks: Who watches the run: objects, or names as in the configuration.
         trust: Modules that a name in the TOML file may be imported from. Names in `overrides` and
             `values` need none.
         **values: Changes with two underscores for the dot: `radio__noise_dbm=-40`.
@@ -76,6 +76,10 @@ def run(
     elif method is not None:
         values["method"] = method.name
     overrides = list(overrides)
+    named = [each for each in callbacks if isinstance(each, str | dict)]
+    if named:
+        values["callbacks"] = named
+    watching = [each for each in callbacks if isinstance(each, Callback)]
     experiments = config.load(Path(path) if path else None, overrides, **values)
     if len(experiments) != 1:
         raise RequestError(f"run() takes one experiment, and this describes {len(experiments)}")
@@ -88,7 +92,7 @@ def run(
         if out is not None:
             check_trackers(sim.experiment.track)
             folder = RunFolder.create(Path(out), sim.experiment, sim.provenance())
-        return _finish(sim, folder, callbacks)
+        return _finish(sim, folder, watching)
 
 
 def resume(
@@ -98,14 +102,14 @@ def resume(
     network: nn.Module | None = None,
     channel: Channel | None = None,
     method: Method | None = None,
-    grid: "Grid | None" = None,
+    engine: ChooseEngine = choose,
     callbacks: Sequence[Callback] = (),
     trust: Iterable[str] = (),
 ) -> Run:
     """Go on with the run in a folder; own objects must be given again, they are not stored.
 
-    `trust` names the modules that may be imported because the folder names them. With `grid`, in a
-    Flower ServerApp, a run of the flower engine works with the devices there.
+    `trust` names the modules that may be imported because the folder names them. `engine` chooses
+    who does the arithmetic; in a Flower ServerApp, the devices there.
     """
     folder = RunFolder.open(Path(path))
     objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
@@ -118,7 +122,7 @@ def resume(
             network=network,
             channel=channel,
             method=method,
-            grid=grid,
+            engine=engine,
         )
         sim.check_provenance(folder.provenance())
         return _finish(sim, folder, callbacks)
@@ -129,8 +133,7 @@ def _modules(trust: Iterable[str]) -> list[str]:
 
 
 def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callback]) -> Run:
-    extra = trackers(sim.experiment.track, folder.path) if folder else []
-    lines = simulation.run(sim, folder, [*callbacks, *extra])
+    lines = run_simulation(sim, folder, callbacks)
     return Run(
         sim.experiment,
         lines,

@@ -9,6 +9,8 @@ holds.
 """
 
 import importlib
+import inspect
+import json
 import os
 import re
 import sys
@@ -123,3 +125,41 @@ def _import(kind: str, name: str) -> Any:
     except Exception as error:  # whatever the module does while it is imported
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise RequestError(f"{kind} {name!r} cannot be imported ({reason})") from error
+
+
+#: The options of a part as JSON text: hashable, and the same in every process.
+Options = str
+
+NO_OPTIONS: Options = "{}"
+
+
+def as_options(options: Mapping[str, Any]) -> Options:
+    """Options as text."""
+    return json.dumps(dict(options), sort_keys=True)
+
+
+def construct(
+    kind: str,
+    name: str,
+    maker: Callable[..., Any],
+    options: Mapping[str, Any],
+    offered: Mapping[str, Any] | None = None,
+    *,
+    key: str,
+) -> Any:
+    """Call what `resolve` found with its options, which stand under `key` in the configuration.
+
+    What is `offered` goes to those parameters alone that the maker has.
+    """
+    try:
+        known = inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        raise RequestError(f"{kind} {name!r} is not a function or class that we can call") from None
+    given = {key: value for key, value in (offered or {}).items() if key in known}
+    try:
+        return maker(**given | dict(options))
+    except RequestError:
+        raise
+    except Exception as error:  # whatever a maker makes of options that it did not expect
+        reason = " ".join(str(error).split())
+        raise RequestError(f"{kind} {name!r} does not take {key}: {reason}") from error

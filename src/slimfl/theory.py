@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from slimfl.config import RadioSection
 from slimfl.radio import (
     Superposition,
-    channel,
     noise_to_power,
     optimal_split_numeric,
+    outage_link,
     segment_rates,
     signal,
 )
@@ -116,7 +116,7 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
       split is never worse; if the configured split is, the reason names a better one.
     """
     count = len(widths)
-    link = channel(section)
+    link = outage_link(section)
     superposed = link.decoding_probabilities(
         signal(section, tuple((i,) for i in range(count)), count).coding
     )

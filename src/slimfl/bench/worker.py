@@ -41,7 +41,7 @@ def engine_runner(work: Work, engine: str) -> DoWork:
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
 
     def round_() -> dict[str, float]:
-        return {"images": sim.step()["images"]}
+        return {"images": float(sim.step().images or 0)}
 
     return round_
 
@@ -61,7 +61,7 @@ def flower_runner(work: Work) -> DoWork:
 
     def round_() -> dict[str, float]:
         assert folder
-        return {"images": sim.step()["images"]}
+        return {"images": float(sim.step().images or 0)}
 
     return round_
 

@@ -171,13 +171,13 @@ def _unmeasured(
     rounds: int,
 ) -> dict[str, Any]:
     """Both bounds from the options."""
-    from slimfl.radio import channel, signal
+    from slimfl.radio import outage_link, signal
     from slimfl.theory import bound as theorem1
     from slimfl.theory import paper_constant, sharp_constant
 
     count = len(weights)
     coding = signal(section, tuple((i,) for i in range(count)), count).coding
-    probabilities = channel(section).decoding_probabilities(coding)
+    probabilities = outage_link(section).decoding_probabilities(coding)
     constants = {
         "paper": paper_constant(told["--delta"], probabilities, weights),
         "sharp": sharp_constant(told["--delta"], probabilities, weights, devices),
@@ -212,12 +212,14 @@ def _measured(
     from slimfl.experiments.convex import ridge_problem
     from slimfl.experiments.convex_study import against_bounds
     from slimfl.experiments.convex_variance import exact_variance
-    from slimfl.radio import channel, signal
+    from slimfl.radio import outage_link, signal
 
     count = len(weights)
     problem = ridge_problem(weights, devices, non_iid, delta, seed, dimension=max(16, count))
     coding = signal(section, tuple((i,) for i in range(count)), count).coding
-    curves = against_bounds(problem, (channel(section), coding), _rounds(rounds), repetitions, seed)
+    curves = against_bounds(
+        problem, (outage_link(section), coding), _rounds(rounds), repetitions, seed
+    )
     variance = exact_variance(problem, problem.optimum, curves["probabilities"])
     curves["measurement"] = {
         "repetitions": repetitions,

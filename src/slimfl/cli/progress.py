@@ -1,6 +1,7 @@
 """The progress bar of a run: accuracy of every width, rounds per second, time left."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +15,8 @@ from rich.progress import (
 )
 
 from slimfl.config import Experiment
-from slimfl.federation import Callback
+from slimfl.federation import Callback, RoundRecord
+from slimfl.nn import Vector
 
 
 def progress_bar(console: Console) -> Progress:
@@ -45,13 +47,13 @@ class ProgressCallback(Callback):
             self.name, total=experiment.rounds, completed=rounds_done, accuracy="", speed=""
         )
 
-    def on_round(self, line: dict[str, Any]) -> None:
+    def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
         """One round further."""
         if self.task is None:
             return
         fields: dict[str, Any] = {}
-        if line["accuracy"]:
-            fields["accuracy"] = "  ".join(f"{w} {a:.1%}" for w, a in line["accuracy"].items())
+        if record.accuracy:
+            fields["accuracy"] = "  ".join(f"{w} {a:.1%}" for w, a in record.accuracy.items())
         speed = self.progress.tasks[self.progress.task_ids.index(self.task)].speed
         fields["speed"] = f"{speed:.2f} rounds/s" if speed else ""
-        self.progress.update(self.task, completed=line["round"], **fields)
+        self.progress.update(self.task, completed=record.round, **fields)

@@ -50,10 +50,10 @@ def link(
         noise_to_power,
         optimal_split,
         optimal_split_numeric,
+        outage_link,
         segment_rates,
         signal,
     )
-    from slimfl.radio import channel as channel_of
     from slimfl.theory import advise, inverse_probability_sum
 
     section, count = radio_section(
@@ -67,7 +67,7 @@ def link(
         path_loss_exponent=path_loss_exponent,
         implementation_loss_db=implementation_loss_db,
     )
-    model = channel_of(section)
+    model = outage_link(section)
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding
 

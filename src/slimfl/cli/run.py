@@ -72,10 +72,10 @@ def run(
     """Train, measure and show: by default SlimFL beside Vanilla FL over the poor channel."""
     from slimfl import config
     from slimfl.errors import RequestError
-    from slimfl.federation import expand
     from slimfl.federation.trackers import check_trackers
     from slimfl.grids.group import check_free, make_planned, new_group, write_plan
     from slimfl.grids.names import run_name
+    from slimfl.methods import expand
 
     asked = method
     if method is None and not (experiment and "method" in config.read_toml(experiment)):
@@ -303,7 +303,6 @@ def _carry_out(
     from slimfl.cli.progress import ProgressCallback, progress_bar
     from slimfl.federation import Simulation, completed
     from slimfl.federation import run as run_simulation
-    from slimfl.federation.trackers import trackers
     from slimfl.grids import shared_dataset
 
     with progress_bar(aside()) as progress:
@@ -319,7 +318,7 @@ def _carry_out(
                 continue
             sim = Simulation(experiment, dataset=shared_dataset(experiment))
             sim.check_provenance(folder.provenance())
-            run_simulation(sim, folder, [*callbacks, *trackers(experiment.track, folder.path)])
+            run_simulation(sim, folder, callbacks)
 
 
 def _close(group: Path, runs: list[Path], json: bool) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from typing import Any
 
-from slimfl.config.sections import Experiment
+from slimfl.config.sections import Experiment, Section
 
 #: What no round depends on: where a run computes, who watches it, how often it is saved, when it
 #: ends, and how long it waits. How often it is evaluated counts: it shows in the metrics.
@@ -18,6 +18,7 @@ _CIRCUMSTANCES: dict[str, bool | set[str]] = {
     "rounds": True,
     "threads": True,
     "track": True,
+    "callbacks": True,
     "data": {"dir"},
     "federation": {
         "checkpoint_every",
@@ -50,7 +51,7 @@ def _values(experiment: Experiment) -> dict[str, Any]:
     tree = experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES)
     flat: dict[str, Any] = {}
     for key, value in tree.items():
-        if isinstance(value, dict):
+        if isinstance(getattr(experiment, key), Section):
             flat |= {f"{key}.{name}": inner for name, inner in value.items()}
         else:
             flat[key] = value

@@ -60,7 +60,11 @@ def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
         value: Any = tree
         for key in dotted.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        named += [one for one in _as_list(value) if isinstance(one, str)]
+        named += [
+            str(one.get("name")) if isinstance(one, dict) else one
+            for one in _as_list(value)
+            if isinstance(one, str | dict)
+        ]
     return named
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from slimfl.naming import module_of
+
 
 def at_least(low: float) -> AfterValidator:
     """A lower limit beside `gt=0`, so that zero is told from too small."""
@@ -45,7 +47,7 @@ CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
 OWN = "own"
 
 #: Keys whose value names a part: a built-in name or `package.module:Name` (see `slimfl.naming`).
-NAMES = ("model.name",)
+NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
 
 
 class Section(BaseModel):
@@ -58,20 +60,23 @@ class DataSection(Section):
     """What the devices hold."""
 
     dataset: str = "fashion-mnist"
-    """`fashion-mnist`, `mnist`, `synthetic`, or a folder that holds four idx files; `own` in the
-    folder of a run whose data were given in Python."""
+    """`fashion-mnist`, `mnist`, `synthetic`, a folder that holds four idx files, or
+    `package.module:Name`, which makes a `slimfl.data.Dataset`; `own` in the folder of a run whose
+    data were given in Python."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of a dataset of your own."""
     dir: Path | None = None
     """Where the files of a named dataset are; without it, the sources are tried in turn."""
     partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"
-    """How the training samples are dealt out; `own`: every device of a deployment brings its own
+    """How the training samples are distributed; `own`: every device of a deployment brings its own
     folder, and `dataset` only gives the server its test set and the normalisation."""
     alpha: Annotated[float, Field(gt=0, le=1e6), at_least(1e-6)] = 1.0
     """Dirichlet concentration; smaller is less alike."""
     min_samples: Count = 10
-    """Every device gets at least so many training samples."""
+    """Minimum number of training samples per device."""
     shards_per_device: Count = 2
     train_samples: Count | None = None
-    """Use only so many training samples (all when absent)."""
+    """Number of training samples to use; all when absent."""
     test_samples: Count | None = None
     normalise: Literal["standard", "plain", "centred"] = "standard"
     """`standard`: zero mean, unit variance over the training set; `plain`: 0 to 1; `centred`: -1 to
@@ -105,8 +110,11 @@ class ModelSection(Section):
 class TrainingSection(Section):
     """How a device learns."""
 
-    algorithm: Literal["sustrain", "slimtrain", "ustrain"] = "sustrain"
-    """How a device that trains several widths does it; one-width methods do not read it."""
+    algorithm: str = "sustrain"
+    """The local step of a device that trains several widths: `sustrain`, `slimtrain`, `ustrain`, or
+    `package.module:Name`; methods of one width do not read it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of a local step of your own."""
     order: Literal["sequential", "accumulate"] = "sequential"
     """SlimTrain and USTrain: one optimiser step per width, or one for the sum of all."""
     weights: tuple[Positive, ...] | None = None
@@ -133,6 +141,16 @@ class TrainingSection(Section):
     """Local steps a round instead of whole epochs; 100 when neither is given."""
     optimiser_state: Literal["kept", "fresh"] = "kept"
     """Whether a device keeps its moments between rounds."""
+
+    @field_validator("algorithm")
+    @classmethod
+    def _known_step(cls, algorithm: str) -> str:
+        if algorithm not in ("sustrain", "slimtrain", "ustrain") and module_of(algorithm) is None:
+            raise ValueError(
+                f"there is no local step {algorithm!r}; choose sustrain, slimtrain, ustrain or "
+                "package.module:Name"
+            )
+        return algorithm
 
     @model_validator(mode="before")
     @classmethod
@@ -172,8 +190,12 @@ class RadioSection(Section):
     split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise."""
-    fading: Literal["rayleigh", "own"] = "rayleigh"
-    """`own` stands in the folder of a run whose channel was given in Python."""
+    model: str = "outage"
+    """`outage` (block fading with Shannon thresholds), or `package.module:Name`, a channel of your
+    own; `own` in the folder of a run whose channel was given in Python."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of a channel of your own."""
+    fading: Literal["rayleigh"] = "rayleigh"
     gains: Literal["drawn", "measured"] = "drawn"
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""
@@ -280,15 +302,33 @@ class FlowerSection(Section):
     `device-3`, or whoever says so (`partition-id=3` in its node config)."""
 
 
+class CallbackSection(Section):
+    """Who else watches a run."""
+
+    name: str
+    """`package.module:Name`, a class derived from `slimfl.Callback`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+
 class Experiment(Section):
     """One method under one seed: all that is needed to repeat a run."""
 
     method: str = "slimfl"
+    """`slimfl`, `vanilla-0.5x` and the like, or `package.module:Name`."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
     engine: Literal["auto", "torch", "native", "flower"] = "auto"
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent."""
+    method_options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of a method of your own."""
+    callbacks: tuple[CallbackSection, ...] = ()
+    """Callbacks of your own, each a `name` (`package.module:Name`) with `options`."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else the metrics go; each needs the extra of its name."""
     data: DataSection = Field(default_factory=DataSection)
@@ -322,6 +362,17 @@ class Experiment(Section):
         ):
             if isinstance(values, tuple) and len(values) != count:
                 raise ValueError(f"{key} has {len(values)} values for {count} widths; give {count}")
+        return self
+
+    @model_validator(mode="after")
+    def _options_are_for_parts_of_your_own(self) -> Experiment:
+        for key, name, options in (
+            ("method_options", self.method, self.method_options),
+            ("training.options", self.training.algorithm, self.training.options),
+            ("radio.options", self.radio.model, self.radio.options),
+        ):
+            if options and name != OWN and module_of(name) is None:
+                raise ValueError(f"{key} is for a part of your own, and {name!r} takes no options")
         return self
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: What a `data` section asks for: the dataset's name, training samples, test samples.
-Asked = tuple[str, int | None, int | None]
+Asked = tuple[str, int | None, int | None, str]
 
 #: Mean and deviation of every image channel.
 Moments = tuple[NDArray[np.float32], NDArray[np.float32]]

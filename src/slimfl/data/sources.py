@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import tempfile
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from slimfl.data.dataset import Asked, Dataset, Samples
 from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
+from slimfl.naming import NO_OPTIONS, as_options, construct, module_of, resolve
 
 #: Values of one image, of which a training step holds several hundred copies.
 MOST_PIXELS = 1_000_000
@@ -67,7 +69,9 @@ SOURCES = {
 }
 
 
-def load(name: str, folder: Path | None = None) -> Dataset:
+def load(
+    name: str, folder: Path | None = None, options: Mapping[str, Any] | None = None
+) -> Dataset:
     """The dataset of that name, or the four idx files of the folder of that name."""
     if name == "synthetic":
         return synthetic()
@@ -78,26 +82,39 @@ def load(name: str, folder: Path | None = None) -> Dataset:
         )
     if name in SOURCES:
         found = _read(name, locate(name, folder), SOURCES[name].sha256)
-        return replace(found, loaded_as=(name, None, None))
+        return replace(found, loaded_as=(name, None, None, NO_OPTIONS))
     path = expanded(name)
     if is_folder(path):
-        return replace(_read(path.name, path, None), loaded_as=(name, None, None))
+        return replace(_read(path.name, path, None), loaded_as=(name, None, None, NO_OPTIONS))
+    if module_of(name) is not None:
+        return _made(name, options or {})
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
-        f"there is no dataset {name!r}; choose {known}, or the path of a folder with idx files"
+        f"there is no dataset {name!r}; choose {known}, the path of a folder with idx files, or "
+        "package.module:Name"
     )
+
+
+def _made(name: str, options: Mapping[str, Any]) -> Dataset:
+    """A dataset of the user's own."""
+    maker = resolve("dataset", name, {}, lambda made: issubclass(made, Dataset))
+    made = construct("dataset", name, maker, options, key="data.options")
+    if not isinstance(made, Dataset):
+        raise RequestError(f"{name!r} returned a {type(made).__name__}, not a slimfl.data.Dataset")
+    return replace(made, loaded_as=(name, None, None, as_options(options)))
 
 
 def load_section(section: DataSection) -> Dataset:
     """The dataset that a `data` section names, cut to the samples it asks for."""
-    full = load(section.dataset, section.dir)
+    full = load(section.dataset, section.dir, section.options)
     train, test = full.train.first(section.train_samples), full.test.first(section.test_samples)
     return replace(full, train=train, test=test, loaded_as=asked(section))
 
 
 def asked(section: DataSection) -> Asked:
     """What a `data` section asks for, wherever the files are and whoever gets which sample."""
-    return section.dataset, section.train_samples, section.test_samples
+    options = as_options(section.options)
+    return section.dataset, section.train_samples, section.test_samples, options
 
 
 def expanded(name: str | Path) -> Path:

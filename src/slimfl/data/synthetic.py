@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.data.dataset import Dataset, Samples
+from slimfl.naming import NO_OPTIONS
 from slimfl.rng import generator
 
 
@@ -40,5 +41,5 @@ def synthetic(
         drawn_test,
         classes,
         digest.hexdigest(),
-        loaded_as=("synthetic", None, None) if by_default else None,
+        loaded_as=("synthetic", None, None, NO_OPTIONS) if by_default else None,
     )

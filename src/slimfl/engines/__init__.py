@@ -1,10 +1,11 @@
 """Who does the arithmetic: interchangeable engines that give the same numbers."""
 
 from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Update, Workload
-from slimfl.engines.choose import Choice, choose
+from slimfl.engines.choose import Choice, ChooseEngine, choose
 
 __all__ = [
     "Choice",
+    "ChooseEngine",
     "Engine",
     "Missing",
     "Outcome",

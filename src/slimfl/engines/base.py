@@ -16,7 +16,7 @@ from slimfl.data import Dataset, Partition
 from slimfl.engines.device_states import DeviceStates
 from slimfl.nn import Vector
 from slimfl.rng import generators
-from slimfl.training import Curriculum, Lesson, lesson
+from slimfl.training import LocalSchedule, LocalWork, local_schedule
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Task:
     """One device that trains in a round."""
 
     device: int
-    curriculum: Curriculum
+    work: LocalWork
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,9 @@ class Engine(Protocol):
     states: DeviceStates
     """What devices keep between rounds."""
 
+    def supports(self, work: LocalWork) -> str | None:
+        """Why this engine cannot do some work; None if it can."""
+
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Train the devices from `start`; outcomes come in the order of the tasks.
 
@@ -96,14 +99,14 @@ class Workload:
     dataset: Dataset
     partition: Partition
 
-    def lessons(self, round: int, tasks: Sequence[Task]) -> list[Lesson]:
+    def schedules(self, round: int, tasks: Sequence[Task]) -> list[LocalSchedule]:
         """The batches, widths and learning rates of devices in a round."""
         experiment, devices = self.experiment, [task.device for task in tasks]
         randoms = generators(experiment.seed, "batches", round, devices)
         return [
-            lesson(
+            local_schedule(
                 experiment.training,
-                task.curriculum,
+                task.work,
                 self.partition.of(task.device),
                 width_count=len(experiment.model.widths),
                 rounds=experiment.rounds,

@@ -1,12 +1,14 @@
 """Which engine runs an experiment, and why."""
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from slimfl.engines.base import Engine, Workload
+from slimfl.engines.fallback import EngineWithFallback
 from slimfl.engines.native_engine import NativeEngine, why_not_native
 from slimfl.engines.torch_engine import TorchEngine
 from slimfl.errors import RequestError
@@ -24,6 +26,10 @@ class Choice:
     reason: str
     resolved: dict[str, Any]
     """What the choice settles in the experiment, so that a resumed run computes the same sums."""
+
+
+#: Chooses the engine of a workload and a network.
+ChooseEngine = Callable[[Workload, nn.Module], Choice]
 
 
 def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -> Choice:
@@ -91,10 +97,16 @@ def _local(workload: Workload, network: nn.Module) -> Choice:
     if obstacle is not None:
         return _torch(workload, network, f"not the native one: {obstacle}")
     assert isinstance(network, ULMobileNet)
-    engine = NativeEngine(workload, network)
-    where = f"({engine.network.simd}) on {engine.threads} cores"
+    native = NativeEngine(workload, network)
+
+    def general() -> TorchEngine:
+        engine = TorchEngine(workload, network)
+        engine.states = native.states  # a device may change its step from round to round
+        return engine
+
+    where = f"({native.network.simd}) on {native.threads} cores"
     reason = f"native engine {where}: it is compiled, and the model is UL-MobileNet"
-    return Choice(engine, reason, {})
+    return Choice(EngineWithFallback(native, general), reason, {})
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:

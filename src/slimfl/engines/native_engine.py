@@ -12,11 +12,22 @@ from torch import nn
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
+from slimfl.naming import NO_OPTIONS
 from slimfl.nn import ULMobileNet, Vector
-from slimfl.training import Curriculum, Lesson, OptimiserState
+from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
 
 #: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
 WAVE = 32
+
+
+#: The local steps that are written in C++: algorithm and mode in the module's words.
+NATIVE_STEPS = {
+    "sustrain": ("sustrain", "accumulate"),
+    "slimtrain": ("slimtrain", "sequential"),
+    "slimtrain-accumulate": ("slimtrain", "accumulate"),
+    "ustrain": ("ustrain", "sequential"),
+    "ustrain-accumulate": ("ustrain", "accumulate"),
+}
 
 
 def native_module() -> ModuleType | None:
@@ -69,51 +80,63 @@ class NativeEngine:
             "weight_decay": section.weight_decay,
         }
 
+    def supports(self, work: LocalWork) -> str | None:
+        """The steps that are written in C++."""
+        asked = work.step or configured_step(self.workload.experiment.training)
+        one_width = work.step == "one-width" or (work.step is None and len(work.widths) == 1)
+        if not one_width and asked not in NATIVE_STEPS:
+            return f"the local step {asked!r} is not among those of the native engine"
+        if work.options != NO_OPTIONS:
+            return f"the native engine knows no options of the local step {asked!r}"
+        return None
+
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train in waves; devices of one wave that train alike share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):
             wave = tasks[begin : begin + WAVE * self.threads]
             updates: dict[int, Update] = {}
-            for curriculum in dict.fromkeys(task.curriculum for task in wave):
-                alike = [task for task in wave if task.curriculum == curriculum]
-                updates |= self._train_alike(round, start, curriculum, alike)
+            for work in dict.fromkeys(task.work for task in wave):
+                alike = [task for task in wave if task.work == work]
+                updates |= self._train_alike(round, start, work, alike)
             for task in wave:
                 yield updates.pop(task.device)
 
     def _train_alike(
-        self, round: int, start: Vector, curriculum: Curriculum, tasks: Sequence[Task]
+        self, round: int, start: Vector, work: LocalWork, tasks: Sequence[Task]
     ) -> dict[int, Update]:
-        lessons = self.workload.lessons(round, tasks)
+        schedules = self.workload.schedules(round, tasks)
         moments = [self._moments(self.states.get(task.device), len(start)) for task in tasks]
         train = self.workload.dataset.train
         results = self.network.train_cohort(
             start,
             [
                 (
-                    lesson.samples,
-                    lesson.batch_offsets,
+                    schedule.samples,
+                    schedule.batch_offsets,
                     first,
                     second,
                     steps,
-                    lesson.learning_rates,
-                    lesson.visits.view(np.uint8),
+                    schedule.learning_rates,
+                    schedule.visits.view(np.uint8),
                 )
-                for lesson, (first, second, steps) in zip(lessons, moments, strict=True)
+                for schedule, (first, second, steps) in zip(schedules, moments, strict=True)
             ],
             train.images,
             train.labels,
             **self.normalisation,
-            **_algorithm(lessons[0], curriculum),
+            **_native_step(schedules[0], work),
             **self.optimiser,
             threads=self.threads,
         )
         updates = {}
-        for task, lesson, (parameters, steps, losses), (first, second, _) in zip(
-            tasks, lessons, results, moments, strict=True
+        for task, schedule, (parameters, steps, losses), (first, second, _) in zip(
+            tasks, schedules, results, moments, strict=True
         ):
             self.states.put(task.device, self._state(first, second, steps))
             held = int(self.workload.partition.sizes[task.device])
-            updates[task.device] = Update(task.device, parameters, held, losses, lesson.images_seen)
+            updates[task.device] = Update(
+                task.device, parameters, held, losses, schedule.images_seen
+            )
         return updates
 
     def _moments(self, state: OptimiserState | None, size: int) -> tuple[Vector, Vector, int]:
@@ -153,13 +176,9 @@ class NativeEngine:
         self.states.restore(states)
 
 
-def _algorithm(lesson: Lesson, curriculum: Curriculum) -> dict[str, Any]:
-    """The lesson's algorithm in the native module's words."""
-    if curriculum.one_width:
-        return {"algorithm": "width", "mode": "accumulate", "width_index": curriculum.widths[0]}
-    stepwise = lesson.order == "sequential" and lesson.algorithm != "sustrain"
-    return {
-        "algorithm": lesson.algorithm,
-        "mode": "sequential" if stepwise else "accumulate",
-        "weights": np.array(lesson.weights),
-    }
+def _native_step(schedule: LocalSchedule, work: LocalWork) -> dict[str, Any]:
+    """The schedule's step in the native module's words."""
+    if schedule.step == "one-width":
+        return {"algorithm": "width", "mode": "accumulate", "width_index": work.widths[-1]}
+    algorithm, mode = NATIVE_STEPS[schedule.step]
+    return {"algorithm": algorithm, "mode": mode, "weights": np.array(schedule.weights)}

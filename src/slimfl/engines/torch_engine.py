@@ -2,7 +2,7 @@
 
 On a CPU, devices train side by side, one a core: that uses the cores better than splitting every
 small convolution over all of them, and the numbers do not depend on how many cores there are.
-Where steps are small, and on a GPU, devices with equal lessons train as one cohort.
+Where steps are small, and on a GPU, devices with equal schedules train as one cohort.
 """
 
 import copy
@@ -22,10 +22,12 @@ from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
 from slimfl.nn import Vector, at_width, multiply_adds
 from slimfl.training import (
+    STEPS,
     CohortTrainer,
     Images,
-    Lesson,
+    LocalSchedule,
     LocalTrainer,
+    LocalWork,
     OptimiserState,
     cohort_key,
     is_random,
@@ -72,69 +74,78 @@ class TorchEngine:
         self.test_images = Images(workload.dataset.test, mean, deviation, device)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
 
+    def supports(self, work: LocalWork) -> None:
+        """Any work."""
+
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train devices in waves, as cohorts or side by side."""
         wave_length = WAVE * (COHORT if self.cohorts_pay else self.workers)
         with self._pool() as pool:
             for begin in range(0, len(tasks), wave_length):
                 wave = tasks[begin : begin + wave_length]
-                made = self.workload.lessons(round, wave)
-                lessons = {task.device: one for task, one in zip(wave, made, strict=True)}
+                made = self.workload.schedules(round, wave)
+                schedules = {task.device: one for task, one in zip(wave, made, strict=True)}
                 if self.cohorts_pay:
-                    yield from self._train_cohorts(start, lessons)
+                    yield from self._train_cohorts(start, schedules)
                 else:
-                    yield from self._train_side_by_side(pool, start, lessons)
+                    yield from self._train_side_by_side(pool, start, schedules)
 
     def _train_side_by_side(
-        self, pool: ThreadPoolExecutor, start: Vector, lessons: dict[int, Lesson]
+        self, pool: ThreadPoolExecutor, start: Vector, schedules: dict[int, LocalSchedule]
     ) -> Iterator[Update]:
         """One device a thread, the one with the most samples first."""
-        largest_first = sorted(lessons, key=lambda device: -len(lessons[device].samples))
+        largest_first = sorted(schedules, key=lambda device: -len(schedules[device].samples))
         futures = {
-            device: pool.submit(self._train_one, start, device, lessons[device])
+            device: pool.submit(self._train_one, start, device, schedules[device])
             for device in largest_first
         }
-        for device in lessons:
+        for device in schedules:
             yield futures.pop(device).result()
 
-    def _train_one(self, start: Vector, device: int, lesson: Lesson) -> Update:
+    def _train_one(self, start: Vector, device: int, schedule: LocalSchedule) -> Update:
         trainer = self.trainers.get()
         try:
             trainer.network.train()
-            result = trainer.train(start, lesson, self.training_images, self.states.get(device))
+            result = trainer.train(start, schedule, self.training_images, self.states.get(device))
         finally:
             self.trainers.put(trainer)
-        return self._update(device, lesson, *result)
+        return self._update(device, schedule, *result)
 
-    def _train_cohorts(self, start: Vector, lessons: dict[int, Lesson]) -> Iterator[Update]:
-        """Devices whose lessons have the same shape, all at once."""
+    def _train_cohorts(
+        self, start: Vector, schedules: dict[int, LocalSchedule]
+    ) -> Iterator[Update]:
+        """Devices whose schedules have the same shape, all at once."""
         alike: dict[Hashable, list[int]] = {}
-        for device, lesson in lessons.items():
-            alike.setdefault(cohort_key(lesson, self.states.get(device)), []).append(device)
-        updates = {}
+        for device, schedule in schedules.items():
+            alike.setdefault(cohort_key(schedule, self.states.get(device)), []).append(device)
+        updates: dict[int, Update] = {}
         for devices in alike.values():
+            if schedules[devices[0]].step not in STEPS:
+                # only of ours is it known that no device reaches another one's part of the batch
+                updates |= {k: self._train_one(start, k, schedules[k]) for k in devices}
+                continue
             results = self.cohort.train(
                 start,
-                [lessons[device] for device in devices],
+                [schedules[device] for device in devices],
                 self.training_images,
                 [self.states.get(device) for device in devices],
             )
             for device, result in zip(devices, results, strict=True):
-                updates[device] = self._update(device, lessons[device], *result)
-        for device in lessons:
+                updates[device] = self._update(device, schedules[device], *result)
+        for device in schedules:
             yield updates.pop(device)
 
     def _update(
         self,
         device: int,
-        lesson: Lesson,
+        schedule: LocalSchedule,
         parameters: Vector,
         state: OptimiserState,
         losses: NDArray[np.float64],
     ) -> Update:
         self.states.put(device, state)
         held = int(self.workload.partition.sizes[device])
-        return Update(device, parameters, held, losses, lesson.images_seen)
+        return Update(device, parameters, held, losses, schedule.images_seen)
 
     def _step_size(self, network: nn.Module) -> int:
         """Multiply-adds of one batch at full width."""

@@ -29,11 +29,11 @@ from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.experiments import made_with
 from slimfl.experiments.cells import Cell
-from slimfl.federation import Line, RunFolder
+from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation import checkpoint as checkpoints
 from slimfl.federation.run_folder import EXPERIMENT, METRICS, PARTITION
 from slimfl.grids import same_rounds
-from slimfl.radio import channel
+from slimfl.radio import outage_link
 from slimfl.report.whole_file import whole_file
 
 ARCHIVE = Path("results/cells")
@@ -83,14 +83,14 @@ class ArchivedCell:
         return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[RoundRecord]:
         """Its metrics."""
         try:
-            lines: list[Line] = [json.loads(raw) for raw in self.contents(METRICS).splitlines()]
-            numbers = [line["round"] for line in lines]
-        except (ValueError, TypeError, KeyError):
+            whole = self.contents(METRICS).splitlines()
+            lines = [RoundRecord.model_validate_json(raw) for raw in whole]
+        except ValueError:
             raise self._damaged(METRICS) from None
-        if numbers != list(range(1, self.rounds + 1)):
+        if [line.round for line in lines] != list(range(1, self.rounds + 1)):
             raise self._damaged(METRICS)
         return lines
 
@@ -206,7 +206,7 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
     manifest = {
         "format": FORMAT,
         "rounds": rounds,
-        "made": _made(before, [json.loads(line) for line in lines], folder),
+        "made": _made(before, folder.metrics()[:rounds], folder),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
     # last: until then the sums are those of the files before, so an interruption is noticed
@@ -259,7 +259,7 @@ def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
 
 
 def _made(
-    before: ArchivedCell | None, lines: Sequence[Line], folder: RunFolder
+    before: ArchivedCell | None, lines: Sequence[RoundRecord], folder: RunFolder
 ) -> list[dict[str, Any]]:
     """What made the rounds: those before as the archive says, the new ones this machine.
 
@@ -288,14 +288,14 @@ def _made(
     return [*made, {"until": len(lines), **here, "versions": versions}]
 
 
-def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[Line]) -> int:
+def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[RoundRecord]) -> int:
     """The last round whose gains are not to the bit those that this machine draws; 0 for none."""
-    link = channel(experiment.radio)
+    link = outage_link(experiment.radio)
     devices = experiment.federation.devices
     for line in reversed(lines):
-        drawn = link.gains(experiment.seed, line["round"], devices)[line["devices"]]
-        if drawn.tolist() != line["gains"]:
-            number: int = line["round"]
+        drawn = link.gains(experiment.seed, line.round, devices)[line.devices]
+        if drawn.tolist() != line.gains:
+            number: int = line.round
             return number
     return 0
 

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.nn import Segments
-from slimfl.radio import Channel, Superposition
+from slimfl.radio import OutageLink, Superposition
 from slimfl.rng import generator
 from slimfl.theory import learning_rate
 
 Floats = NDArray[np.float64]
 
 #: What the server makes of the segments that arrived:
-#: `delivered` averages over the devices that delivered, as `SegmentAverage` does; `unbiased` is f_t
+#: `delivered` averages over the devices that delivered, as `RunningMean` does; `unbiased` is f_t
 #: of section V, a sum over them divided by the expected number K p; `literal` is equation (6) as
 #: printed, which divides the sum of the *models* by K p.
 Aggregation = Literal["delivered", "unbiased", "literal"]
@@ -224,7 +224,7 @@ def noisy_gradients(problem: ConvexProblem, models: Floats, seed: int, round: in
 
 def measure_gap(
     problem: ConvexProblem,
-    channel: Channel,
+    channel: OutageLink,
     signal: Superposition,
     rounds: Sequence[int],
     repetitions: int = 100,

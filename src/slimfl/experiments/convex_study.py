@@ -27,11 +27,11 @@ from slimfl.experiments.convex import (
 )
 from slimfl.experiments.convex_variance import deliveries, exact_variance, sampled_variance
 from slimfl.radio import (
-    OutageChannel,
+    OutageLink,
     Superposition,
-    channel,
     optimal_split,
     optimal_split_numeric,
+    outage_link,
     signal,
 )
 from slimfl.theory import (
@@ -95,12 +95,12 @@ def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
     return document
 
 
-def link(noise_dbm: float, segments: int) -> tuple[OutageChannel, Superposition]:
+def link(noise_dbm: float, segments: int) -> tuple[OutageLink, Superposition]:
     """The channel, and all segments superposed on it."""
     rate = TOTAL_EFFICIENCY / segments
     section = RadioSection(noise_dbm=noise_dbm, spectral_efficiency=rate)
     messages = tuple((i,) for i in range(segments))
-    return channel(section), signal(section, messages, segments).coding
+    return outage_link(section), signal(section, messages, segments).coding
 
 
 def rounds_to_show(last: int, count: int = 30) -> list[int]:
@@ -111,7 +111,7 @@ def rounds_to_show(last: int, count: int = 30) -> list[int]:
 
 def against_bounds(
     problem: ConvexProblem,
-    radio: tuple[OutageChannel, Superposition],
+    radio: tuple[OutageLink, Superposition],
     rounds: Sequence[int],
     repetitions: int,
     seed: int = 0,

@@ -29,7 +29,7 @@ from slimfl.experiments.convex import (
     aggregation_weights,
     noisy_gradients,
 )
-from slimfl.radio import Channel, Superposition
+from slimfl.radio import OutageLink, Superposition
 
 #: Draws in one go: their arrays stay in the cache.
 CHUNK = 500
@@ -105,7 +105,7 @@ def exact_variance(
 def sampled_variance(
     problem: ConvexProblem,
     model: Floats,
-    channel: Channel,
+    channel: OutageLink,
     signal: Superposition,
     draws: int,
     seed: int = 0,

@@ -125,12 +125,12 @@ class Final:
         """
         ends = {}
         for record in records:
-            tested = [line for line in record.evaluated if width in line["accuracy"]]
+            tested = [line for line in record.evaluated if width in line.accuracy]
             if tested:
-                reached = tested[-1]["round"]
+                reached = tested[-1].round
                 since = reached - math.ceil(last * reached / record.experiment.rounds)
                 ends[record.experiment.seed] = [
-                    100 * e["accuracy"][width] for e in tested if e["round"] > since
+                    100 * e.accuracy[width] for e in tested if e.round > since
                 ]
         if not ends:
             return None

@@ -45,9 +45,9 @@ def drawn_weights() -> str:
 def drawn_gains() -> str:
     """A digest of some gains: a logarithm's last bit depends on the processor."""
     from slimfl.config import RadioSection
-    from slimfl.radio import channel
+    from slimfl.radio import outage_link
 
-    return _digest(channel(RadioSection()).gains(0, 1, 10_000).tobytes())
+    return _digest(outage_link(RadioSection()).gains(0, 1, 10_000).tobytes())
 
 
 def _digest(raw: bytes) -> str:

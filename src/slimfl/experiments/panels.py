@@ -30,7 +30,7 @@ class Line:
         by_round: dict[int, list[float]] = {}
         for record in self.records:
             for line in record.evaluated:
-                by_round.setdefault(line["round"], []).append(100 * line["accuracy"][self.width])
+                by_round.setdefault(line.round, []).append(100 * line.accuracy[self.width])
         # a seed that has not come so far would make the mean jump
         whole = {n: v for n, v in by_round.items() if len(v) == len(self.records)}
         values = [(np.mean(v), min(v), max(v)) for v in whole.values()]

@@ -10,7 +10,7 @@ from typing import Any
 
 from slimfl.experiments import archive as archives
 from slimfl.experiments.cells import Cell
-from slimfl.federation import Line, RunFolder
+from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation.run_folder import EXPERIMENT
 
 #: The rounds at the end that say how long a round takes.
@@ -84,15 +84,17 @@ def status(
     return Status(scale, found, workers)
 
 
-def _lines(cell: Cell, cache: Path, archive: Path | None) -> list[Line]:
+def _lines(cell: Cell, cache: Path, archive: Path | None) -> list[RoundRecord]:
     folder = cell.folder(cache)
     here = RunFolder.open(folder).metrics() if (folder / EXPERIMENT).exists() else []
     stored = archives.find(archive, cell) if archive else None
     return stored.lines if stored and stored.rounds > len(here) else here
 
 
-def _seconds_per_round(lines: Sequence[Line]) -> float:
-    return float(median(sum(line["seconds"].values()) for line in lines[-TIMED_ROUNDS:]))
+def _seconds_per_round(lines: Sequence[RoundRecord]) -> float:
+    return float(
+        median(line.seconds.training + line.seconds.evaluation for line in lines[-TIMED_ROUNDS:])
+    )
 
 
 def _estimate(cell: Cell, timed: dict[Cell, float], cache: Path) -> float | None:

@@ -9,7 +9,6 @@ weights were drawn, only that rest is compared.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from slimfl.errors import RequestError
 from slimfl.experiments import made_with
 from slimfl.experiments.archive import UNKNOWN, ArchivedCell, find
 from slimfl.experiments.cells import Cell
-from slimfl.federation import Line, Simulation
+from slimfl.federation import RoundRecord, Simulation
 
 #: What differs between two runs of the same bits.
 TIMES = "seconds"
@@ -87,7 +86,7 @@ def verify(cell: Cell, entry: ArchivedCell, rounds: int) -> Verified:
     count = min(rounds, entry.rounds, first["until"])
     difference = ""
     for before in entry.lines[:count]:
-        now = json.loads(json.dumps(simulation.step()))  # as it would be written
+        now = simulation.step()
         difference = next(differences(now, before, measure), "")
         if difference:
             difference = f"round {before['round']}, {difference}"
@@ -108,22 +107,26 @@ def _measure(first: dict[str, Any], engine_then: str, engine_now: str) -> Measur
     return Measure.BITS if same else Measure.ROUNDING
 
 
-def differences(now: Line, before: Line, measure: Measure) -> Iterator[str]:
-    """Every field of a round's line that differs, with both values."""
-    for field in sorted({*now, *before} - {TIMES}):
+def differences(now: RoundRecord, before: RoundRecord, measure: Measure) -> Iterator[str]:
+    """Every field of the archived round that differs, with both values.
+
+    What an older version did not record is not compared.
+    """
+    ours, theirs = now.as_json(), before.as_json()
+    for field in sorted({*theirs} - {TIMES}):
         if field in LEARNED and not _learned_alike(before, measure):
             continue
         tolerance = 0.0
         if measure is not Measure.BITS:
             tolerance = LEARNED_TOLERANCE if field in LEARNED else REST_TOLERANCE
-        for place, one, other in _pairs(field, now.get(field), before.get(field)):
+        for place, one, other in _pairs(field, ours.get(field), theirs.get(field)):
             if not _close(one, other, tolerance):
                 yield f"{place}: {one!r}, and the archive has {other!r}"
 
 
-def _learned_alike(line: Line, measure: Measure) -> bool:
+def _learned_alike(line: RoundRecord, measure: Measure) -> bool:
     """Whether losses and accuracies can be expected to be close."""
-    early: bool = line["round"] <= LEARNED_ROUNDS
+    early: bool = line.round <= LEARNED_ROUNDS
     return measure is Measure.BITS or (measure is Measure.ROUNDING and early)
 
 

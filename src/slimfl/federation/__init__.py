@@ -2,33 +2,24 @@
 
 from slimfl.federation.callbacks import Callback
 from slimfl.federation.convergence import converged_round, convergence
-from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
-from slimfl.federation.method import Method
-from slimfl.federation.methods import VANILLA_ALL, expand, method, method_names, vanilla_all_name
-from slimfl.federation.record import Line
+from slimfl.federation.plan import Plan
+from slimfl.federation.record import RoundRecord
 from slimfl.federation.run_folder import RunFolder
-from slimfl.federation.simulation import Simulation, completed, finished, run
-from slimfl.federation.slimfl import SlimFL
-from slimfl.federation.vanilla import Vanilla
+from slimfl.federation.running import completed, finished, run
+from slimfl.federation.simulation import Simulation
+from slimfl.federation.updates import RefusedUpdateError
 
 __all__ = [
-    "VANILLA_ALL",
     "Callback",
-    "Line",
-    "Method",
+    "Plan",
     "RefusedUpdateError",
+    "RoundRecord",
     "RunFolder",
-    "SegmentAverage",
     "Simulation",
-    "SlimFL",
-    "Vanilla",
     "completed",
     "converged_round",
     "convergence",
-    "expand",
     "finished",
-    "method",
-    "method_names",
     "run",
     "vanilla_all_name",
 ]

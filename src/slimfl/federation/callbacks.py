@@ -1,10 +1,13 @@
-"""Who watches a run. A watcher that fails is dropped; the run goes on."""
+"""Who watches a run, and may end it. A watcher that fails is dropped; the run goes on."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from slimfl.config import Experiment
+from slimfl.federation.record import RoundRecord
+from slimfl.naming import construct, resolve
+from slimfl.nn import Vector
 
 log = logging.getLogger(__name__)
 
@@ -15,8 +18,11 @@ class Callback:
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
         """Before the first round of this process."""
 
-    def on_round(self, line: dict[str, Any]) -> None:
-        """After a round, with its line of metrics."""
+    def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool | None:
+        """After a round, with what is recorded of it; `model()` gives a copy of the global model.
+
+        True ends the run after this round, for good: a resumed run stays ended.
+        """
 
     def on_end(self) -> None:
         """After the last round, also when the run failed."""
@@ -29,22 +35,39 @@ class Callbacks:
         self._callbacks = list(callbacks)
 
     def start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Tell all that the run begins."""
+        """The run begins."""
         self._call("on_start", experiment, rounds_done)
 
-    def round(self, line: dict[str, Any]) -> None:
-        """Tell all that a round is done."""
-        self._call("on_round", line)
+    def round(self, record: RoundRecord, model: Callable[[], Vector]) -> str | None:
+        """A round is done; the name of a callback that ends the run, if one does."""
+        answers = self._call("on_round", record, model)
+        return next((name for name, answer in answers if answer is True), None)
 
     def end(self) -> None:
-        """Tell all that the run is over."""
+        """The run is over."""
         self._call("on_end")
 
-    def _call(self, event: str, *arguments: Any) -> None:
+    def _call(self, event: str, *arguments: Any) -> list[tuple[str, Any]]:
+        answers = []
         for callback in list(self._callbacks):
+            name = type(callback).__name__
             try:
-                getattr(callback, event)(*arguments)
+                answers.append((name, getattr(callback, event)(*arguments)))
             except Exception:
-                name = type(callback).__name__
                 log.exception("callback %s failed in %s; the run goes on without it", name, event)
                 self._callbacks.remove(callback)
+        return answers
+
+
+def named_callbacks(experiment: Experiment) -> list[Callback]:
+    """The callbacks that an experiment names, made with their options."""
+    return [
+        construct(
+            "callback",
+            section.name,
+            resolve("callback", section.name, {}, lambda made: issubclass(made, Callback)),
+            section.options,
+            key="callbacks",
+        )
+        for section in experiment.callbacks
+    ]

@@ -7,9 +7,9 @@ for all its widths at once, so in one and the same window.
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
-from typing import Any
 
 from slimfl.config import FederationSection
+from slimfl.federation.record import RoundRecord
 
 
 def converged_round(rounds: Iterable[tuple[int, float]], section: FederationSection) -> int | None:
@@ -17,13 +17,13 @@ def converged_round(rounds: Iterable[tuple[int, float]], section: FederationSect
     return _first_passing(((round, (accuracy,)) for round, accuracy in rounds), section)
 
 
-def convergence(metrics: list[dict[str, Any]], section: FederationSection) -> int | None:
+def convergence(records: Sequence[RoundRecord], section: FederationSection) -> int | None:
     """The first round whose window passes at every evaluated width, None if there is none."""
-    evaluated = [line for line in metrics if line["accuracy"]]
+    evaluated = [line for line in records if line.accuracy]
     if not evaluated:
         return None
-    widths = list(evaluated[0]["accuracy"])
-    rounds = ((line["round"], [line["accuracy"][width] for width in widths]) for line in evaluated)
+    widths = list(evaluated[0].accuracy)
+    rounds = ((line.round, [line.accuracy[width] for width in widths]) for line in evaluated)
     return _first_passing(rounds, section)
 
 

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from slimfl.config import Experiment, round_dependencies
 from slimfl.errors import RequestError
 from slimfl.federation.checkpoint import Checkpoint
+from slimfl.federation.part_state import Shapes, is_stored, shapes
 from slimfl.training import state_shapes
 
 #: What a checkpoint's state calls the values that its rounds depend on.
 MADE_WITH = "made_with"
+
+#: How the names of arrays begin that a method or a channel keeps.
+KEPT = ("method/", "channel/")
 
 _WAY_OUT = (
     "put back what belongs to this folder, start the changed experiment in a new one with "
@@ -32,9 +36,16 @@ def made_with(experiment: Experiment, data_sha256: str) -> dict[str, Any]:
 
 
 def check_fits(
-    checkpoint: Checkpoint, experiment: Experiment, data_sha256: str, parameters: int
+    checkpoint: Checkpoint,
+    experiment: Experiment,
+    data_sha256: str,
+    parameters: int,
+    kept: Shapes,
 ) -> None:
-    """Refuse a checkpoint of another run; one of a version that did not say is judged by shape."""
+    """Refuse a checkpoint of another run; one of a version that did not say is judged by shape.
+
+    `kept` are the arrays of method and channel, `method/NAME` and `channel/NAME`.
+    """
     here = made_with(experiment, data_sha256)[MADE_WITH]
     there = checkpoint.state.get(MADE_WITH, here)
     if not isinstance(there, dict):
@@ -49,7 +60,7 @@ def check_fits(
             f"the checkpoint of round {checkpoint.round} was made with other settings than "
             f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
         )
-    _check_arrays(checkpoint, experiment, parameters)
+    _check_arrays(checkpoint, experiment, parameters, kept)
     heard = checkpoint.state.get("heard")
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
@@ -57,27 +68,40 @@ def check_fits(
         raise _unfit(checkpoint, "it does not say how often each device was heard")
 
 
-def _check_arrays(checkpoint: Checkpoint, experiment: Experiment, parameters: int) -> None:
+def _check_arrays(
+    checkpoint: Checkpoint, experiment: Experiment, parameters: int, kept: Shapes
+) -> None:
     tensors = dict(checkpoint.tensors)
     model = tensors.pop("global", None)
     if model is None or model.shape != (parameters,) or model.dtype != np.float32:
         found = "none" if model is None else f"one of shape {model.shape} ({model.dtype})"
         raise _unfit(checkpoint, f"the model has {parameters} parameters (float32); it has {found}")
-    shapes = state_shapes(experiment.training, parameters)
-    states: dict[str, dict[str, tuple[int, ...]]] = {}
+    states = {name: tensors.pop(name) for name in list(tensors) if name.startswith(KEPT)}
+    if shapes(states) != kept:
+        there = shapes(states)
+        raise _unfit(
+            checkpoint, f"method and channel keep {kept or 'nothing'}; it has {there or 'nothing'}"
+        )
+    for name, value in states.items():
+        if not is_stored(value):
+            raise _unfit(checkpoint, f"it holds an array {name!r} ({value.dtype})")
+    per_device = state_shapes(experiment.training, parameters)
+    devices_hold: dict[str, Shapes] = {}
     for key, value in tensors.items():
         device, _, name = key.removeprefix("device/").partition("/")
         if not key.startswith("device/") or value.dtype != np.float32:
             raise _unfit(checkpoint, f"it holds an array {key!r} ({value.dtype})")
-        states.setdefault(device, {})[name] = value.shape
-    for device, held in states.items():
+        devices_hold.setdefault(device, {})[name] = value.shape
+    for device, held in devices_hold.items():
         if not re.fullmatch("[0-9]{1,9}", device) or int(device) >= experiment.federation.devices:
             raise _unfit(checkpoint, f"there is no device {device!r}")
-        if held != shapes:
-            raise _unfit(checkpoint, f"device {device} holds {held}, and keeps {shapes}")
+        if held != per_device:
+            raise _unfit(checkpoint, f"device {device} holds {held}, and keeps {per_device}")
     for file, (devices, held) in checkpoint.device_files:
-        if held != shapes:
-            raise _unfit(checkpoint, f"{file.path.name} holds {held}, and devices keep {shapes}")
+        if held != per_device:
+            raise _unfit(
+                checkpoint, f"{file.path.name} holds {held}, and devices keep {per_device}"
+            )
         if not _are_devices(devices, experiment.federation.devices):
             raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
 

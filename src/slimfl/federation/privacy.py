@@ -25,7 +25,8 @@ with new secret noise is one more result; with seeded noise it is the same one.
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import DataSection, PrivacySection
-from slimfl.federation.merge import RefusedUpdateError, SegmentAverage, check_update
+from slimfl.federation.filters import Filter, Passage
+from slimfl.federation.record import PrivacySpent
 from slimfl.federation.releases import Release, Releases, heard_after
 from slimfl.federation.secret_noise import secret_gaussian
+from slimfl.methods import Arrival, RunningMean
 from slimfl.nn import Vector
 from slimfl.rng import generator
 
@@ -45,8 +48,49 @@ log = logging.getLogger(__name__)
 MARGIN = 1e-12
 
 
-class Privacy:
-    """Clips what arrives, adds noise to what is merged, and counts what each device has spent."""
+class Clip(Filter):
+    """Shortens what arrives of an update to a norm.
+
+    A device of which nothing usable came counts as one that changes nothing, so that the number by
+    which a sum is divided does not depend on what devices do.
+    """
+
+    def __init__(self, norm: float) -> None:
+        self.norm = norm
+        self._last: Vector = np.zeros(0, np.float32)
+
+    def begin(self, round: int, model: Vector) -> None:
+        """Changes are measured from the model that the round starts from."""
+        self._last = model
+
+    def on_passage(self, passage: Passage) -> Passage:
+        """The device's clipped contribution to everything that it counts in."""
+        if passage.counted is None:
+            return replace(passage, arrival=None)
+        parameters = self._last
+        if passage.arrival is not None:
+            parameters = self._clipped(passage.arrival)
+        arrival = Arrival(passage.device, parameters, passage.counted, weight=1.0)
+        return replace(passage, arrival=arrival)
+
+    def _clipped(self, arrival: Arrival) -> Vector:
+        where = arrival.where
+        last, parameters = self._last[where], arrival.parameters[where]
+        change = parameters.astype(np.float64) - last
+        norm = float(np.linalg.norm(change))
+        clipped = self._last.copy()
+        if norm <= self.norm:
+            clipped[where] = parameters
+        else:
+            change *= self.norm / norm * (1 - MARGIN)
+            clipped[where] = _moved(last, change)
+        return clipped
+
+
+class Privacy(Filter):
+    """Adds noise to what is merged, and counts what each device has spent; behind a `Clip`."""
+
+    works_on_sums = True
 
     def __init__(self, section: PrivacySection, devices: int, seed: int) -> None:
         assert section.clip_norm is not None
@@ -57,6 +101,7 @@ class Privacy:
         self.released = 0
         """How many results with secret noise there are, repeated rounds included."""
         self._releases: Releases | None = None
+        self._round = 0
         self._this_round: list[int] = []
 
     def start(self, data: DataSection, folder: Path | None) -> None:
@@ -91,85 +136,46 @@ class Privacy:
         self.heard[:] = state["heard"]
         self.released = state.get("released", 0)
 
-    def begin(self) -> None:
+    def begin(self, round: int, model: Vector) -> None:
         """Begin a round; one that was given up before its result is forgotten."""
-        self._this_round = []
+        self._round, self._this_round = round, []
 
-    def add(
-        self,
-        average: SegmentAverage,
-        parameters: Vector | None,
-        delivered: Iterable[int],
-        device: int,
-        counted: Iterable[int] | None = None,
-    ) -> None:
-        """Put a clipped update into the average.
+    def on_passage(self, passage: Passage) -> Passage:
+        """Note who counts in this round's result."""
+        if passage.counted is not None:
+            self._this_round.append(passage.device.id)
+        return passage
 
-        The device counts in n_s of the segments `counted`, which are the delivered ones unless
-        given. Where nothing of it arrived, it counts as one that changes nothing. So does a bad
-        update, for which `RefusedUpdateError` is raised all the same.
-        """
-        arrived = list(delivered)
-        everywhere = arrived if counted is None else list(counted)
-        if everywhere:
-            self._this_round.append(device)
-        if parameters is None or not arrived:
-            average.add(average.last, everywhere)
-            return
-        try:
-            check_update(parameters, len(average.last))
-        except RefusedUpdateError:
-            average.add(average.last, everywhere)
-            raise
-        average.add(self._clipped(average, parameters, arrived), everywhere)
-
-    def _clipped(self, average: SegmentAverage, parameters: Vector, delivered: list[int]) -> Vector:
-        where = np.concatenate([average.segments.positions[s] for s in delivered])
-        last = average.last[where]
-        change = parameters[where].astype(np.float64) - last
-        norm = float(np.linalg.norm(change))
-        clipped = average.last.copy()
-        if norm <= self.clip_norm:
-            clipped[where] = parameters[where]
-        else:
-            change *= self.clip_norm / norm * (1 - MARGIN)
-            clipped[where] = _moved(last, change)
-        return clipped
-
-    def result(self, average: SegmentAverage, round: int) -> Vector:
-        """The new global model: the average with noise in every segment that was delivered.
+    def on_sums(self, running: RunningMean) -> None:
+        """Noise for every parameter that was delivered.
 
         The noise goes into the exact sum, and the model is rounded once, after it.
         """
-        self._count(round)
+        self._count()
         deviation = self.section.noise_multiplier * self.clip_norm
         if deviation > 0:
-            draw = self._gaussian(round)
-            for segment, count in enumerate(average.weights):
-                if count > 0:
-                    where = average.segments.positions[segment]
-                    average.sums[where] += deviation * draw(len(where))
-        return average.result()
+            where = np.flatnonzero(running.weights())
+            running.sums[where] += deviation * self._gaussian()(len(where))
 
-    def _gaussian(self, round: int) -> Callable[[int], NDArray[np.float64]]:
+    def _gaussian(self) -> Callable[[int], NDArray[np.float64]]:
         if self._secret:
             return secret_gaussian
-        return generator(self.seed, "privacy", round).standard_normal
+        return generator(self.seed, "privacy", self._round).standard_normal
 
-    def _count(self, round: int) -> None:
+    def _count(self) -> None:
         """Count the round's devices, on disk before the result is made."""
         devices, self._this_round = self._this_round, []
         if not devices:
             return
         if self._secret:
             if self._releases is not None:
-                self._releases.append(Release(self.released + 1, round, tuple(devices)))
+                self._releases.append(Release(self.released + 1, self._round, tuple(devices)))
             self.released += 1
         np.add.at(self.heard, devices, 1)
 
-    def spent(self) -> dict[str, float | None]:
+    def spent(self) -> PrivacySpent:
         """The worst device's epsilon so far, None where there is no bound."""
-        return {"epsilon": self.epsilon(), "delta": self.section.delta}
+        return PrivacySpent(epsilon=self.epsilon(), delta=self.section.delta)
 
     def epsilon(self) -> float | None:
         """Epsilon of the device that counts in the most results."""

@@ -6,7 +6,7 @@ metrics rely on that.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,7 +30,6 @@ COUNT_BYTES = 32
 #: Classes of a dataset: a label is one byte.
 MOST_CLASSES = 256
 
-Line = dict[str, Any]
 Amount = Annotated[float, Field(ge=0, le=MOST)]
 Number = Annotated[float, Field(ge=-MOST, le=MOST)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -40,6 +39,30 @@ Count = Annotated[int, Field(ge=0, le=10**30)]
 class _Part(BaseModel):
     # further keys pass: a later version may record more
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    # besides its fields, a record reads like the JSON object that it is on disk
+
+    def __getitem__(self, key: str) -> Any:
+        """A field by its name in the file, as in `record["accuracy"]`."""
+        try:
+            return getattr(self, key)
+        except AttributeError:
+            raise KeyError(key) from None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.as_json()
+
+    def keys(self) -> Iterable[str]:
+        """The names of what was recorded."""
+        return self.as_json().keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """What was recorded, as plain values."""
+        return self.as_json().items()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, as they stand in metrics.jsonl."""
+        return self.model_dump(exclude_unset=True)
 
 
 class Seconds(_Part):
@@ -86,6 +109,8 @@ class RoundRecord(_Part):
     multiply_adds: Count | None = None
     paper_mflops: Amount
     privacy: PrivacySpent | None = None
+    stopped_by: str | None = None
+    """The callback that ended the run after this round."""
     seconds: Seconds
 
     def misfit(self, experiment: Experiment) -> str | None:
@@ -145,14 +170,14 @@ def check_provenance(provenance: Any, path: Path) -> None:
 class IntactLines:
     """The lines of a metrics file up to the first one that is wrong."""
 
-    lines: list[Line]
+    lines: list[RoundRecord]
     size_bytes: int
     damage: str | None
     """What is wrong with the next line, None if there is none; a line that was cut short at the
     end of the file is what a kill leaves, and no damage."""
 
 
-def read(path: Path, experiment: Experiment) -> list[Line]:
+def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
     """The lines of all complete rounds of a metrics file; `RequestError` if one is wrong."""
     found = read_intact(path, experiment)
     if found.damage is not None:
@@ -165,15 +190,15 @@ def read(path: Path, experiment: Experiment) -> list[Line]:
 
 def read_intact(path: Path, experiment: Experiment) -> IntactLines:
     """The rounds that a metrics file tells of; a file that is not there tells of none."""
-    lines: list[Line] = []
+    lines: list[RoundRecord] = []
     size = 0
     widths: set[str] = set()
     try:
         for number, raw in enumerate(_raw_lines(path, experiment), 1):
             try:
                 line = _line(raw, number, experiment)
-                widths = widths or {*line["accuracy"]}
-                if line["accuracy"] and line["accuracy"].keys() != widths:
+                widths = widths or {*line.accuracy}
+                if line.accuracy and line.accuracy.keys() != widths:
                     raise _DamageError("has other widths than the lines before it")
             except _DamageError as error:
                 return IntactLines(lines, size, f"line {number} of {path} {error}")
@@ -224,7 +249,7 @@ def _most_bytes(experiment: Experiment) -> int:
     return LINE_BYTES + DEVICE_BYTES * experiment.federation.devices
 
 
-def _line(raw: bytes, number: int, experiment: Experiment) -> Line:
+def _line(raw: bytes, number: int, experiment: Experiment) -> RoundRecord:
     if len(raw) > _most_bytes(experiment):
         raise _DamageError(f"has more than {_most_bytes(experiment):,} bytes")
     try:
@@ -238,7 +263,7 @@ def _line(raw: bytes, number: int, experiment: Experiment) -> Line:
     misfit = record.misfit(experiment)
     if misfit is not None:
         raise _DamageError(f"is damaged: {misfit}")
-    return record.model_dump(exclude_unset=True)
+    return record
 
 
 def _problem(error: pydantic.ValidationError) -> str:

@@ -29,8 +29,8 @@ from slimfl.federation import checkpoint as checkpoints
 from slimfl.federation import record
 from slimfl.federation.checkpoint import Checkpoint
 from slimfl.federation.locks import only_writer, open_file, try_lock
-from slimfl.federation.record import IntactLines, Line
-from slimfl.files import sync_folder, write_atomically
+from slimfl.federation.record import IntactLines, RoundRecord
+from slimfl.files import open_plain, sync_folder, write_atomically
 
 EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
 CHECKPOINTS = "checkpoints"
@@ -89,7 +89,7 @@ class RunFolder:
         record.check_provenance(provenance, self.path / EXPERIMENT)
         return tree, provenance
 
-    def metrics(self) -> list[Line]:
+    def metrics(self) -> list[RoundRecord]:
         """The lines of all complete rounds; a torn last line is left out."""
         found = self.intact_metrics()
         if found.damage:
@@ -147,23 +147,23 @@ class RunWriter:
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path, self.experiment = path, experiment
 
-    def keep_until(self, round: int) -> list[Line]:
+    def keep_until(self, round: int) -> list[RoundRecord]:
         """Drop what lies after a round, where a checkpoint goes on; returns the lines kept."""
         # the checkpoints first: after a kill in between, the metrics still say what is wrong
         checkpoints.discard_after(self.path / CHECKPOINTS, round)
         path = self.path / METRICS
         kept = record.read_intact(path, self.experiment).lines[:round]
         if path.exists():
-            with path.open("rb") as file:
+            with open_plain(path, "rb") as file:
                 size = sum(len(file.readline()) for _ in kept)
             with open_file(path, os.O_WRONLY) as descriptor:
                 os.ftruncate(descriptor, size)
                 os.fsync(descriptor)
         return kept
 
-    def append(self, line: Line) -> None:
+    def append(self, line: RoundRecord) -> None:
         """Add a round's line, whole or not at all."""
-        raw = json.dumps(line, allow_nan=False).encode() + b"\n"
+        raw = json.dumps(line.as_json(), allow_nan=False).encode() + b"\n"
         path = self.path / METRICS
         with open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
             size = os.fstat(descriptor).st_size

@@ -5,39 +5,56 @@ what is merged, what is written down.
 """
 
 import logging
-import math
 import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pydantic
+from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.config import OWN, Experiment
 from slimfl.data import Dataset, asked, load_section, partition
-from slimfl.engines import Engine, Missing, Outcome, Task, Update, Workload, choose
+from slimfl.engines import (
+    ChooseEngine,
+    Engine,
+    Outcome,
+    Workload,
+    choose,
+)
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import own
-from slimfl.federation.absent import over_all
-from slimfl.federation.callbacks import Callback, Callbacks
+from slimfl.federation.callbacks import named_callbacks
 from slimfl.federation.checkpoint import Checkpoint, device_files_state
-from slimfl.federation.convergence import convergence
+from slimfl.federation.expected import expected_shares
+from slimfl.federation.filters import Filter, on_sums
 from slimfl.federation.fitting import check_fits, made_with
-from slimfl.federation.merge import RefusedUpdateError, SegmentAverage
-from slimfl.federation.method import Method
-from slimfl.federation.methods import VANILLA_ALL, method_names
-from slimfl.federation.methods import method as method_by_name
-from slimfl.federation.participation import cohort
-from slimfl.federation.privacy import Privacy
-from slimfl.federation.record import Line
-from slimfl.federation.run_folder import CHECKPOINTS, RunFolder, RunWriter
-from slimfl.federation.run_log import log_to
+from slimfl.federation.part_state import checked_state, shapes
+from slimfl.federation.plan import Plan
+from slimfl.federation.privacy import Clip, Privacy
+from slimfl.federation.receiver import Receiver
+from slimfl.federation.record import MOST, RoundRecord, Seconds
+from slimfl.federation.round_book import RoundBook
 from slimfl.federation.state_space import space_warning
+from slimfl.methods import (
+    VANILLA_ALL,
+    VANILLA_PAPER,
+    Arrivals,
+    Assignment,
+    Method,
+    State,
+    full_assignment,
+    method_names,
+)
+from slimfl.methods import method as method_by_name
+from slimfl.naming import as_options
 from slimfl.nn import (
     Vector,
     build,
@@ -48,12 +65,18 @@ from slimfl.nn import (
     output_shape,
     segments,
 )
-from slimfl.radio import Channel, Gains, Messages, Signal, radio_cost, segment_bits, signal
-from slimfl.radio import channel as channel_of
-from slimfl.training import learning_rates, local_steps
-
-if TYPE_CHECKING:
-    from flwr.serverapp import Grid
+from slimfl.population import Device, Population
+from slimfl.population.participation import cohort
+from slimfl.radio import (
+    Channel,
+    Messages,
+    Signal,
+    build_channel,
+    segment_bits,
+    signal,
+)
+from slimfl.rng import generator
+from slimfl.training import configured_step, learning_rates, local_steps, step
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +93,7 @@ class Simulation:
     """A federation in this process.
 
     What the experiment names can be replaced by an object of the caller's own: `dataset`,
-    `network`, `channel` or `method`. With `grid`, the flower engine works with the devices behind
-    it.
+    `network`, `channel` or `method`; `engine` chooses who does the arithmetic.
     """
 
     def __init__(
@@ -82,7 +104,7 @@ class Simulation:
         network: nn.Module | None = None,
         channel: Channel | None = None,
         method: Method | None = None,
-        grid: "Grid | None" = None,
+        engine: ChooseEngine = choose,
     ) -> None:
         if experiment.engine == "flower" and network is not None:
             raise RequestError(
@@ -94,19 +116,26 @@ class Simulation:
         self._own: own.Given = {}
         if channel is not None:
             self._own["channel"] = own.of_object(channel)
-        if method is not None and not _built_in(method, widths):
+        if method is not None and not _built_in(method, experiment):
             self._own["method"] = own.of_object(method)
-        self.method = method or method_by_name(experiment.method, widths)
-        self.channel = channel or channel_of(experiment.radio)
+        self.method = method or method_by_name(
+            experiment.method, widths, experiment.federation.missing, experiment.method_options
+        )
+        self.channel = channel or build_channel(experiment.radio)
         self._signals: dict[Messages, Signal] = {}
+        if method is not None:
+            experiment = experiment.model_copy(update={"method": method.name})
         experiment = _marked(
-            experiment.model_copy(update={"method": self.method.name}),
+            experiment,
             dataset=self._own_dataset,
             network=network is not None,
             channel=channel is not None,
         )
         self.experiment = experiment
-        self._signal(self.method.sends(0))  # an infeasible split is told before data is loaded
+        self.named_callbacks = named_callbacks(experiment)
+        # an infeasible split and an unknown step are reported before data is loaded
+        self._check_messages()
+        step(configured_step(experiment.training), as_options(experiment.training.options))
         self.dataset = dataset or load_dataset(experiment)
         self.partition = partition(
             self.dataset.train.labels,
@@ -148,20 +177,36 @@ class Simulation:
                 f"for an image and {self.dataset.name} has {self.dataset.classes} classes; "
                 "change model.options"
             )
-        choice = choose(Workload(experiment, self.dataset, self.partition), network, grid)
+        choice = engine(Workload(experiment, self.dataset, self.partition), network)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
         self.experiment = experiment.model_copy(update=choice.resolved)
-        self.privacy = (
-            Privacy(experiment.privacy, experiment.federation.devices, experiment.seed)
-            if experiment.privacy.clip_norm is not None
-            else None
+        self.privacy: Privacy | None = None
+        self.filters: list[Filter] = []
+        if experiment.privacy.clip_norm is not None:
+            self.privacy = Privacy(
+                experiment.privacy, experiment.federation.devices, experiment.seed
+            )
+            self.filters = [Clip(experiment.privacy.clip_norm), self.privacy]
+        self.population = Population.alike(
+            self.partition.sizes,
+            max_width=len(widths) - 1,
+            power_dbm=experiment.radio.power_dbm,
+            distance_m=experiment.radio.distance_m,
+        )
+        self.receiver = Receiver(experiment, self.channel, self.segments, self.filters)
+        self.method_state = checked_state(
+            self._method_words, self.method.initial_state(self.global_model)
+        )
+        self.channel_state = checked_state(
+            self._channel_words, self.channel.start(self.population, experiment.seed)
         )
         self.round = 0
 
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
+        tensors |= self._kept
         if self.privacy is not None:
             state |= self.privacy.state()
         states = self.engine.states
@@ -173,9 +218,11 @@ class Simulation:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on where a checkpoint was written; one of another run is refused."""
-        check_fits(checkpoint, *self._made_with, len(self.global_model))
+        check_fits(checkpoint, *self._made_with, len(self.global_model), shapes(self._kept))
         tensors = dict(checkpoint.tensors)
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
+        self.method_state = _taken(tensors, "method/")
+        self.channel_state = _taken(tensors, "channel/")
         if self.privacy is not None:
             self.privacy.restore(checkpoint.state)
         if checkpoint.device_files:
@@ -184,6 +231,22 @@ class Simulation:
             self.engine.restore_device_states(
                 {key.removeprefix("device/"): value for key, value in tensors.items()}
             )
+
+    @property
+    def _kept(self) -> State:
+        """What method and channel keep, under the names that a checkpoint has for it."""
+        return {
+            **{f"method/{name}": value for name, value in self.method_state.items()},
+            **{f"channel/{name}": value for name, value in self.channel_state.items()},
+        }
+
+    @property
+    def _method_words(self) -> str:
+        return f"method {self.method.name!r}"
+
+    @property
+    def _channel_words(self) -> str:
+        return f"channel {type(self.channel).__name__}"
 
     @property
     def _made_with(self) -> tuple[Experiment, str]:
@@ -203,6 +266,7 @@ class Simulation:
 
     def provenance(self) -> dict[str, Any]:
         """What the run is made with."""
+        expected = expected_shares(self.experiment, self.method, self.channel, self.population)
         versions = {"python": platform.python_version()}
         for package in ("slimfl", "torch", "numpy"):
             try:
@@ -213,6 +277,7 @@ class Simulation:
             "data_sha256": self.dataset.checksum,
             "versions": versions,
             "own": self.own_objects(),
+            **({} if expected is None else {"expected_shares": expected}),
         }
 
     def own_objects(self) -> own.Given:
@@ -231,163 +296,129 @@ class Simulation:
             )
         own.check(recorded, self.own_objects())
 
-    def step(self) -> Line:
-        """One round; returns its line of metrics."""
+    def step(self) -> RoundRecord:
+        """One round; returns its record."""
+        plan = self.plan()
+        return self.collect(plan, self._outcomes(plan))
+
+    def plan(self) -> Plan:
+        """The next round: who takes part, what each device trains and sends, over which link."""
+        seed, number = self.experiment.seed, self.round + 1
+        who = cohort(self.experiment.federation, seed, number)
+        asked = self.population.take(np.array(who.active, np.int64))
+        assigned = [self._assign(device, number) for device in asked]
+        rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
+        devices = asked if len(rows) == len(asked) else asked.take(rows)
+        assignments = [assignment for assignment in assigned if assignment is not None]
+        links, state = self.channel.links(self.channel_state, number, devices, seed)
+        state = checked_state(self._channel_words, state, self.channel_state)
+        return Plan(
+            number,
+            devices,
+            assignments,
+            [self._signal(assignment.messages) for assignment in assignments],
+            links,
+            state,
+            who.dropped_out,
+        )
+
+    def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
+        """What arrives of the devices' updates, what is merged, what is recorded."""
+        book = RoundBook(plan, len(self.experiment.model.widths))
+        for each in self.filters:
+            each.begin(plan.round, self.global_model)
+        stream = self.receiver.arrivals(plan, outcomes, book)
+        arrivals = Arrivals(
+            self.global_model,
+            stream,
+            on_sums(self.filters),
+            asked=len(plan) + len(plan.absent),
+            absent=self.experiment.federation.absent,
+        )
+        model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
+        for _ in stream:  # what a method does not look at was trained and sent all the same
+            pass
+        state = checked_state(self._method_words, state, self.method_state)
+        self.global_model, self.method_state = self._checked_model(model), state
+        self.channel_state, self.round = plan.channel_state, plan.round
+        return self._line(plan, book, time.perf_counter())
+
+    def _checked_model(self, model: Vector) -> Vector:
+        """What a method made of the model, as engines and checkpoints need it."""
+        expected = self.global_model.shape
+        if np.shape(model) != expected:
+            raise RequestError(
+                f"{self._method_words} returned a model of shape {np.shape(model)}, not {expected}"
+            )
+        return np.ascontiguousarray(model, np.float32)
+
+    def _assign(self, device: Device, number: int) -> Assignment | None:
+        random = partial(generator, self.experiment.seed, "assignment", number, device.id)
+        return self.method.assign(device, number, random)
+
+    def _line(self, plan: Plan, book: RoundBook, trained: float) -> RoundRecord:
+        """What is recorded of the round, with the model tested where that is due."""
         experiment, federation = self.experiment, self.experiment.federation
-        number = self.round + 1
-        started = time.perf_counter()
-
-        who = cohort(federation, experiment.seed, number)
-        signals = [self._signal(self.method.sends(device)) for device in who.active]
-        gains, messages_decoded = self._channel(number, who.active, signals)
-
-        average = self.method.merge(self.segments, self.global_model, federation.missing)
-        tasks = self.tasks(who.active)
-        losses = _MeanLosses(len(experiment.model.widths))
-        there: list[int] = []
-        refused: list[int] = []
-        work = images = 0
-        samples: list[int] = []
-        if self.privacy is not None:
-            self.privacy.begin()
-        for k, (outcome, task) in enumerate(zip(self._outcomes(number, tasks), tasks, strict=True)):
-            if experiment.radio.gains == "measured" and isinstance(outcome, Update):
-                outcome = self._measured(outcome, signals[k], gains, messages_decoded, k)
-            if isinstance(outcome, Missing):
-                log.warning(
-                    "round %d: nothing from device %d: %s", number, task.device, outcome.reason
-                )
-                if self.privacy is not None:
-                    counted = self._counted(signals[k], messages_decoded[k])
-                    self.privacy.add(average, None, (), task.device, counted)
-                continue
-            there.append(k)
-            losses.add(outcome.losses.tolist())
-            work += self._work(outcome)
-            images += int(outcome.images_seen.max())
-            samples.append(outcome.samples)
-            delivered = signals[k].segments_decoded(messages_decoded[k])
-            counted = self._counted(signals[k], messages_decoded[k])
-            if not counted:
-                continue
-            try:
-                self._merge(average, outcome, delivered, counted)
-            except RefusedUpdateError as error:
-                log.warning(
-                    "round %d: update of device %d refused: it %s", number, task.device, error
-                )
-                refused.append(task.device)
-        if self.privacy is not None:
-            self.global_model = self.privacy.result(average, number)
-        elif federation.absent == "skip":
-            self.global_model = average.result()
-        else:
-            asked = len(who.active) + len(who.dropped_out)
-            self.global_model = over_all(average, asked, federation.absent)
-        self.round = number
-        trained = time.perf_counter()
-
         names = [f"{width}x" for width in experiment.model.widths]
         scores = {}
-        if number % federation.evaluate_every == 0 or number == experiment.rounds:
-            scored = self.engine.evaluate(self.global_model, self.method.widths)
-            scores = dict(zip((names[i] for i in self.method.widths), scored, strict=True))
-        active = [who.active[k] for k in there]
-        uploads = [(signals[k], messages_decoded[k]) for k in there]
-        arrived = [sent.segments_decoded(count) for sent, count in uploads]
-        merged = [d for d, device in zip(arrived, active, strict=True) if device not in refused]
-        return {
-            "round": number,
+        if plan.round % federation.evaluate_every == 0 or plan.round == experiment.rounds:
+            tested = self.method.evaluates()
+            scored = self.engine.evaluate(self.global_model, tested)
+            scores = dict(zip((names[i] for i in tested), scored, strict=True))
+        losses = book.losses
+        values = {
+            "round": plan.round,
             "accuracy": {name: score.accuracy for name, score in scores.items()},
             "loss": {name: _finite(score.loss) for name, score in scores.items()},
-            # what devices tell of their losses is outside of what noise protects
+            # reported losses are not covered by the noise
             "training_loss": {
                 names[i]: _finite(losses.mean[i])
                 for i in range(len(names))
                 if losses.counts[i] and self.privacy is None
             },
-            "learning_rate": self._learning_rate(number, samples),
-            "devices": active,
-            "dropped_out": sorted({*who.dropped_out, *who.active} - {*active}),
-            "refused": refused,
-            "gains": gains[there].tolist(),
-            "decoded": [len(segments) for segments in arrived],
-            "delivered": [sum(s in d for d in merged) for s in range(len(names))],
-            **asdict(radio_cost(experiment.radio, self.segment_bits, uploads)),
-            "images": images,
-            "multiply_adds": work,
-            "paper_mflops": self._paper_mflops(tasks),
+            "learning_rate": self._learning_rate(plan.round, book.samples),
+            "devices": book.devices,
+            "dropped_out": book.dropped_out,
+            "refused": book.refused,
+            # a channel may know none, and JSON has no NaN
+            "gains": book.gains if np.isfinite(book.gains).all() else None,
+            "decoded": [len(segments) for segments in book.arrived],
+            "delivered": book.delivered,
+            **asdict(book.ledger.total()),
+            "images": book.images,
+            "multiply_adds": self._work(book),
+            "paper_mflops": self._paper_mflops(plan),
             **({"privacy": self.privacy.spent()} if self.privacy else {}),
-            "seconds": {
-                "training": trained - started,
-                "evaluation": time.perf_counter() - trained,
-            },
+            "seconds": Seconds(
+                training=trained - plan.began_s, evaluation=time.perf_counter() - trained
+            ),
         }
+        try:
+            return RoundRecord(**values)
+        except pydantic.ValidationError as error:  # of a channel or a network of the user's own
+            first = error.errors(include_url=False)[0]
+            raise RunError(
+                f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
+            ) from None
 
-    def tasks(self, devices: Sequence[int]) -> list[Task]:
-        """What the method has these devices do."""
-        return [Task(device, self.method.trains(device)) for device in devices]
-
-    def _counted(self, sent: Signal, messages_decoded: int) -> tuple[int, ...]:
-        """The segments in whose average a device counts: those that arrive.
-
-        In private that must not depend on what a device does. Its own measurement is such a thing,
-        so all that it was asked to send is counted then.
-        """
-        if self.privacy is not None and self.experiment.radio.gains == "measured":
-            return sent.segments_decoded(len(sent.messages))
-        return sent.segments_decoded(messages_decoded)
-
-    def _merge(
-        self,
-        average: SegmentAverage,
-        update: Update,
-        delivered: Sequence[int],
-        counted: Sequence[int],
-    ) -> None:
-        if self.privacy is not None:
-            self.privacy.add(average, update.parameters, delivered, update.device, counted)
-            return
-        weighted = self.experiment.federation.average == "samples"
-        average.add(update.parameters, delivered, float(update.samples) if weighted else 1.0)
-
-    def _channel(
-        self, number: int, devices: Sequence[int], signals: Sequence[Signal]
-    ) -> tuple[Gains, list[int]]:
-        """The gains of the devices and how many of their messages arrive, as far as it is known."""
-        if self.experiment.radio.gains == "measured":
-            return np.full(len(devices), np.nan), [0] * len(devices)
-        everybody = self.experiment.federation.devices
-        gains = self.channel.gains(self.experiment.seed, number, everybody)[list(devices)]
-        return gains, self._decode(signals, gains)
-
-    def _measured(
-        self, update: Update, sent: Signal, gains: Gains, messages_decoded: list[int], k: int
-    ) -> Outcome:
-        """Let the gain that a device measured decide what of its update arrives."""
-        if update.gain is None:
-            return Missing(update.device, "it reported no measured gain; give its node a gain-file")
-        gains[k] = update.gain
-        messages_decoded[k] = int(self.channel.decoded(sent.coding, gains[k : k + 1])[0])
-        return update
+    def _check_messages(self) -> None:
+        """Refuse messages that can never be decoded, as a device of full strength sends them."""
+        count = len(self.experiment.model.widths)
+        messages = full_assignment(self.method, count).messages
+        if messages:
+            signal(self.experiment.radio, messages, count)
 
     def _signal(self, messages: Messages) -> Signal:
         if messages not in self._signals:
+            bits = tuple(self.segment_bits.tolist())
             count = len(self.experiment.model.widths)
-            self._signals[messages] = signal(self.experiment.radio, messages, count)
+            self._signals[messages] = signal(self.experiment.radio, messages, count, bits)
         return self._signals[messages]
 
-    def _decode(self, signals: Sequence[Signal], gains: Gains) -> list[int]:
-        """How many messages of each signal arrive; devices that send alike are decoded at once."""
-        decoded = np.zeros(len(signals), np.int64)
-        for sent in dict.fromkeys(signals):
-            who = [k for k, other in enumerate(signals) if other is sent]
-            decoded[who] = self.channel.decoded(sent.coding, gains[who])
-        return decoded.tolist()
-
-    def _outcomes(self, number: int, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def _outcomes(self, plan: Plan) -> Iterator[Outcome]:
         """The engine's outcomes; an error says in which round, on which device it happened."""
-        outcomes = self.engine.train(number, self.global_model, tasks)
+        tasks = plan.tasks
+        outcomes = self.engine.train(plan.round, self.global_model, tasks)
         for task in tasks:
             try:
                 yield next(outcomes)
@@ -395,21 +426,21 @@ class Simulation:
                 raise
             except Exception as error:
                 raise RunError(
-                    f"round {number}, device {task.device}, training: {error}"
+                    f"round {plan.round}, device {task.device}, training: {error}"
                 ) from error
         # an engine may have a last word, such as that there was no quorum
         next(outcomes, None)
 
-    def _work(self, update: Update) -> int:
-        """Multiply-adds of a device's local training."""
-        seen = zip(update.images_seen, self.multiply_adds, strict=True)
-        return TRAINING_PASSES * sum(int(images) * per_image for images, per_image in seen)
+    def _work(self, book: RoundBook) -> int:
+        """Multiply-adds of all local training."""
+        seen = zip(book.images_by_width.tolist(), self.multiply_adds, strict=True)
+        return TRAINING_PASSES * sum(images * per_image for images, per_image in seen)
 
-    def _paper_mflops(self, tasks: Sequence[Task]) -> float:
+    def _paper_mflops(self, plan: Plan) -> float:
         """Table V's computation cost: one forward pass at every trained width, in millions."""
-        if not tasks:
+        if not plan.assignments:
             return 0.0
-        return sum(self.multiply_adds[i] for i in tasks[0].curriculum.widths) / 1e6
+        return sum(self.multiply_adds[i] for i in plan.assignments[0].widths) / 1e6
 
     def _learning_rate(self, number: int, samples: Sequence[int]) -> float | None:
         """The learning rate of the round's first step; None where nobody trained.
@@ -423,11 +454,19 @@ class Simulation:
         return median(first[n] for n in steps) if steps else None
 
 
-def _built_in(method: Method, widths: tuple[float, ...]) -> bool:
+def _taken(tensors: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Take the arrays with a prefix out of a dictionary."""
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors.pop(name) for name in names}
+
+
+def _built_in(method: Method, experiment: Experiment) -> bool:
     """Whether a method is one of ours; one that only carries its name is refused."""
-    if method.name not in (*method_names(widths), VANILLA_ALL):
+    widths, missing = experiment.model.widths, experiment.federation.missing
+    together = (VANILLA_ALL, VANILLA_PAPER)
+    if method.name not in (*method_names(widths), *together):
         return False
-    if method.name == VANILLA_ALL or method != method_by_name(method.name, widths):
+    if method.name in together or method != method_by_name(method.name, widths, missing):
         raise RequestError(
             f"{method.name!r} is the name of a built-in method; give your own method another name"
         )
@@ -442,124 +481,10 @@ def _marked(experiment: Experiment, *, dataset: bool, network: bool, channel: bo
     if network:
         sections["model"] = experiment.model.model_copy(update={"name": OWN})
     if channel:
-        sections["radio"] = experiment.radio.model_copy(update={"fading": OWN})
+        sections["radio"] = experiment.radio.model_copy(update={"model": OWN})
     return experiment.model_copy(update=sections)
 
 
-class _MeanLosses:
-    """The mean over devices of every width's training loss, where a device trained that width."""
-
-    def __init__(self, widths: int) -> None:
-        self.counts, self.sums = [0] * widths, [0.0] * widths
-
-    def add(self, losses: Sequence[float]) -> None:
-        for i, loss in enumerate(losses):
-            if not math.isnan(loss):
-                self.counts[i] += 1
-                self.sums[i] += loss
-
-    @property
-    def mean(self) -> list[float]:
-        return [total / max(count, 1) for total, count in zip(self.sums, self.counts, strict=True)]
-
-
 def _finite(value: float) -> float | None:
-    """JSON has no infinity; a diverged loss is null."""
-    return float(value) if math.isfinite(value) else None
-
-
-def run(
-    simulation: Simulation,
-    folder: RunFolder | None = None,
-    callbacks: Sequence[Callback] = (),
-    *,
-    until: int | None = None,
-) -> list[Line]:
-    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only.
-
-    `until` is a round to stop after, whatever number of rounds the experiment asks for.
-    """
-    simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
-    if folder is None:
-        if simulation.privacy is not None:
-            simulation.privacy.start(simulation.experiment.data, None)
-        return _rounds(simulation, [], None, Callbacks(callbacks), until)
-    with log_to(folder.path / "run.log"), folder.writing() as writer:
-        lines = _go_back(simulation, folder, writer)
-        if simulation.privacy is not None:
-            simulation.privacy.start(simulation.experiment.data, folder.path)
-        if simulation.experiment.data.partition != "own":  # then only the devices know
-            counts = simulation.partition.class_counts(
-                simulation.dataset.train.labels, simulation.dataset.classes
-            )
-            folder.write_partition(counts.tolist())
-        return _rounds(simulation, lines, writer, Callbacks(callbacks), until)
-
-
-def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> list[Line]:
-    """Restore the newest checkpoint that the intact lines lead to; returns the lines up to it."""
-    found = folder.intact_metrics()
-    ahead = folder.checkpointed_round()
-    checkpoint = folder.checkpoint(at_most=len(found.lines))
-    if checkpoint is not None:
-        simulation.restore(checkpoint)
-    else:
-        own.check_start(folder.provenance(), simulation.own_objects())
-    if found.damage or ahead > len(found.lines):
-        reason = found.damage or f"the metrics end before the checkpoint of round {ahead}"
-        way = f"goes on after round {simulation.round}" if simulation.round else "starts over"
-        log.warning("%s: %s; the run %s", folder.path, reason, way)
-    return writer.keep_until(simulation.round)
-
-
-def finished(experiment: Experiment, lines: list[Line], until: int | None = None) -> bool:
-    """Whether these are all rounds of a run."""
-    section = experiment.federation
-    if section.stop_on_convergence and convergence(lines, section) is not None:
-        return True
-    return len(lines) >= (experiment.rounds if until is None else until)
-
-
-def completed(
-    folder: RunFolder,
-    experiment: Experiment,
-    *,
-    until: int | None = None,
-    verify: bool = False,
-) -> bool:
-    """Whether a run folder has nothing left to run: all its rounds, and the last one's checkpoint.
-
-    With `verify` the checkpoint is also read, which takes longer, and found to be intact.
-    """
-    found = folder.intact_metrics()
-    rounds = len(found.lines)
-    if found.damage or not finished(experiment, found.lines, until):
-        return False
-    if folder.checkpointed_round() != rounds:
-        return False
-    checkpoint = folder.checkpoint() if verify else None
-    return not verify or (checkpoint is not None and checkpoint.round == rounds)
-
-
-def _rounds(
-    simulation: Simulation,
-    lines: list[Line],
-    writer: RunWriter | None,
-    callbacks: Callbacks,
-    until: int | None,
-) -> list[Line]:
-    experiment = simulation.experiment
-    callbacks.start(experiment, len(lines))
-    try:
-        while not finished(experiment, lines, until):
-            line = simulation.step()
-            lines.append(line)
-            if writer is not None:
-                writer.append(line)
-                last = finished(experiment, lines, until)
-                if last or simulation.round % experiment.federation.checkpoint_every == 0:
-                    writer.checkpoint(simulation.checkpoint())
-            callbacks.round(line)
-    finally:
-        callbacks.end()
-    return lines
+    """A loss, None if it has diverged: JSON has no infinity, and a record has limits."""
+    return float(value) if abs(value) <= MOST else None

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from slimfl.config import Experiment
-from slimfl.federation.participation import round_half_up
+from slimfl.population.participation import round_half_up
 from slimfl.training import state_shapes
 
 #: Less than this is not worth a word.

@@ -1,26 +1,28 @@
 """TensorBoard, MLflow and Weights & Biases as callbacks; each is an optional extra."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
 from slimfl.federation.callbacks import Callback
+from slimfl.federation.record import RoundRecord
+from slimfl.federation.run_folder import RunFolder
+from slimfl.nn import Vector
 
 
-def scalars(line: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def scalars(line: RoundRecord) -> Iterator[tuple[str, float]]:
     """The numbers of a round that are worth a curve."""
     for group in ("accuracy", "loss", "training_loss"):
-        for width, value in line[group].items():
+        for width, value in getattr(line, group).items():
             if value is not None:
                 yield f"{group}/{width}", value
-    for segment, count in enumerate(line["delivered"], 1):
+    for segment, count in enumerate(line.delivered, 1):
         yield f"delivered/segment{segment}", count
-    yield "energy_j", line["energy_j"]
-    if line["learning_rate"] is not None:  # nobody trained
-        yield "learning_rate", line["learning_rate"]
+    yield "energy_j", line.energy_j
+    if line.learning_rate is not None:  # nobody trained
+        yield "learning_rate", line.learning_rate
 
 
 class TensorBoard(Callback):
@@ -31,10 +33,10 @@ class TensorBoard(Callback):
 
         self.writer = SummaryWriter(str(folder / "tensorboard"))
 
-    def on_round(self, line: dict[str, Any]) -> None:
+    def on_round(self, line: RoundRecord, model: Callable[[], Vector]) -> None:
         """Add the round's scalars."""
         for key, value in scalars(line):
-            self.writer.add_scalar(key, value, line["round"])
+            self.writer.add_scalar(key, value, line.round)
 
     def on_end(self) -> None:
         """Flush the event file."""
@@ -54,9 +56,9 @@ class MLflow(Callback):
         self.mlflow.start_run(run_name=self.name)
         self.mlflow.log_dict(experiment.model_dump(mode="json"), "experiment.json")
 
-    def on_round(self, line: dict[str, Any]) -> None:
+    def on_round(self, line: RoundRecord, model: Callable[[], Vector]) -> None:
         """Log the round's scalars."""
-        self.mlflow.log_metrics(dict(scalars(line)), step=line["round"])
+        self.mlflow.log_metrics(dict(scalars(line)), step=line.round)
 
     def on_end(self) -> None:
         """Close the run."""
@@ -80,9 +82,9 @@ class WeightsAndBiases(Callback):
             config=experiment.model_dump(mode="json"),
         )
 
-    def on_round(self, line: dict[str, Any]) -> None:
+    def on_round(self, line: RoundRecord, model: Callable[[], Vector]) -> None:
         """Log the round's scalars."""
-        self.run.log(dict(scalars(line)), step=line["round"])
+        self.run.log(dict(scalars(line)), step=line.round)
 
     def on_end(self) -> None:
         """Close the run."""
@@ -105,6 +107,8 @@ def check_trackers(names: tuple[str, ...]) -> None:
             )
 
 
-def trackers(names: tuple[str, ...], folder: Path) -> list[Callback]:
-    """The callbacks for a run in that folder."""
-    return [TRACKERS[name](folder, folder.name) for name in names]
+def trackers(experiment: Experiment, folder: RunFolder | None) -> list[Callback]:
+    """The callbacks for a run in that folder; a run without one is not tracked."""
+    if folder is None:
+        return []
+    return [TRACKERS[name](folder.path, folder.name) for name in experiment.track]

@@ -8,10 +8,11 @@ still at work.
 import time
 from collections.abc import Sequence
 
-from slimfl.errors import Interrupted, RunError
-from slimfl.federation import Callback, Line, RunFolder, completed
+from slimfl.errors import Interrupted, RequestError, RunError
+from slimfl.federation import Callback, RoundRecord, RunFolder, completed
 from slimfl.federation.callbacks import Callbacks
 from slimfl.flower.superlink import SuperLink, UnreachableError
+from slimfl.nn import Vector
 
 #: How often to look at the folder, and how often to ask the SuperLink.
 LOOK_S, ASK_S = 0.25, 5.0
@@ -40,7 +41,7 @@ def _watch(
         at_work = folder.in_use()
         lines = folder.intact_metrics().lines
         for line in _new(lines, seen):
-            callbacks.round(line)
+            callbacks.round(line, _model_elsewhere)
         seen = max(seen, len(lines))
         if not at_work and completed(folder, folder.experiment(), verify=True):
             return
@@ -65,6 +66,10 @@ def _way_on(folder: RunFolder) -> str:
     return f"`slimfl resume {folder.path} --superlink ...` goes on after round {done}"
 
 
-def _new(lines: list[Line], seen: int) -> list[Line]:
+def _new(lines: list[RoundRecord], seen: int) -> list[RoundRecord]:
     """The lines of rounds that were not shown yet; a resumed run may have cut some."""
-    return [line for line in lines if line["round"] > seen]
+    return [line for line in lines if line.round > seen]
+
+
+def _model_elsewhere() -> Vector:
+    raise RequestError("the model is where the server runs; read the run folder's checkpoint")

@@ -6,6 +6,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from slimfl.api import resume
+from slimfl.engines.flower.connect import deployed
 from slimfl.federation import RunFolder
 
 server_app = ServerApp()
@@ -20,4 +21,4 @@ def main(grid: Grid, context: Context) -> None:
     if invoker is not None:
         invoker.max_time = folder.experiment().flower.wait_s
     modules = str(context.run_config.get("trust", "")).split(",")
-    resume(folder.path, grid=grid, trust=filter(None, modules))
+    resume(folder.path, engine=deployed(grid), trust=filter(None, modules))

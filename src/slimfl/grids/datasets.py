@@ -11,12 +11,10 @@ from slimfl.federation.simulation import load_dataset
 
 def shared_dataset(experiment: Experiment) -> Dataset:
     """The dataset of an experiment; the last two stay in memory for the next runs."""
-    content = experiment.data.model_dump(
-        include={"dataset", "dir", "train_samples", "test_samples"}
-    )
-    return _load(DataSection(**content))
+    content = {"dataset", "options", "dir", "train_samples", "test_samples"}
+    return _load(experiment.data.model_dump_json(include=content))
 
 
 @lru_cache(maxsize=2)
-def _load(section: DataSection) -> Dataset:
-    return load_dataset(Experiment(data=section))
+def _load(content: str) -> Dataset:
+    return load_dataset(Experiment(data=DataSection.model_validate_json(content)))

@@ -11,7 +11,7 @@ import importlib.util
 import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.engines.local_ray import LocalRay
 from slimfl.errors import RequestError, RunError
-from slimfl.federation import Callback, Line
+from slimfl.federation import Callback, RoundRecord
 from slimfl.files import write_atomically
 from slimfl.grids.job import Job, complete
 from slimfl.grids.watching import Progress
 from slimfl.naming import trusted, trusting
+from slimfl.nn import Vector
 
 #: How often a task whose worker is lost is begun anew.
 RETRIES = 3
@@ -124,8 +125,8 @@ class _Report(Callback):
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
         self.counter.set.remote(self.number, rounds_done)
 
-    def on_round(self, line: Line) -> None:
-        self.counter.set.remote(self.number, line["round"])
+    def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
+        self.counter.set.remote(self.number, record.round)
 
 
 def _work(

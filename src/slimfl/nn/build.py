@@ -1,6 +1,5 @@
 """From a model's name to a network: ours by name, a user's own by `package.module:Name`."""
 
-import inspect
 from typing import Any
 
 import torch
@@ -8,7 +7,7 @@ from torch import nn
 
 from slimfl.config import OWN
 from slimfl.errors import RequestError
-from slimfl.naming import resolve
+from slimfl.naming import construct, resolve
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.ul_mobilenet import ULMobileNet
@@ -36,20 +35,17 @@ def build(
             "slimfl.run(..., network=...) or slimfl.resume(..., network=...)"
         )
     factory = resolve("model", name, MODELS, lambda made: issubclass(made, nn.Module))
-    try:
-        known = inspect.signature(factory).parameters
-    except (TypeError, ValueError):
-        raise RequestError(f"model {name!r} is not a function or class that we can call") from None
-    offered = {"in_channels": in_channels, "classes": classes}
-    given = {key: value for key, value in offered.items() if key in known} | options
     with torch.random.fork_rng(devices=[]):
         # parameters that `initialise` does not know are drawn by their layers
         torch.manual_seed(int(generator(seed, "own layers").integers(2**63 - 1)))
-        try:
-            network = factory(**given)
-        except Exception as error:  # whatever a factory makes of options that it did not expect
-            reason = " ".join(str(error).split())
-            raise RequestError(f"model {name!r} does not take model.options: {reason}") from error
+        network = construct(
+            "model",
+            name,
+            factory,
+            options,
+            {"in_channels": in_channels, "classes": classes},
+            key="model.options",
+        )
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
     if not any(isinstance(module, Slimmable) for module in network.modules()):

@@ -3,15 +3,13 @@
 The radio carries segments with a size and knows nothing of models.
 """
 
-from slimfl.radio.channel import (
-    Channel,
-    OutageChannel,
-    channel,
-    decoding_frequencies,
-    noise_to_power,
-)
+from slimfl.radio.build import build_channel
+from slimfl.radio.channel import Channel
 from slimfl.radio.fading import FADING, Fading, Gains, Rayleigh
-from slimfl.radio.ledger import PAPER_MODEL_BITS, RadioCost, radio_cost, segment_bits
+from slimfl.radio.ledger import PAPER_MODEL_BITS, Ledger, RadioCost, segment_bits
+from slimfl.radio.link import OutageLink, decoding_frequencies, noise_to_power, outage_link
+from slimfl.radio.links import Links, Payload, Receptions
+from slimfl.radio.outage import OutageChannel, outage_channel
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
 from slimfl.radio.superposition import Superposition, single, sinr_target
@@ -23,19 +21,25 @@ __all__ = [
     "Channel",
     "Fading",
     "Gains",
+    "Ledger",
+    "Links",
     "Messages",
     "OutageChannel",
+    "OutageLink",
+    "Payload",
     "RadioCost",
     "Rayleigh",
+    "Receptions",
     "Signal",
     "Superposition",
-    "channel",
+    "build_channel",
     "decoding_frequencies",
     "noise_to_power",
     "optimal_split",
     "optimal_split_numeric",
+    "outage_channel",
+    "outage_link",
     "power_split",
-    "radio_cost",
     "segment_bits",
     "segment_rates",
     "signal",

@@ -1,84 +1,42 @@
 """The radio link between a device and the server: what arrives, and with which probability.
 
-This is where richer channels go. A channel is whatever has `gains`, `decoded` and
-`decoding_probabilities`; the outage channel below compares a fading gain with thresholds.
+A channel generates links and receives signals over them. It may keep state from round to round
+(correlated fading), knows each device's place and power, and reports what every upload cost.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from slimfl.config import OWN, RadioSection
-from slimfl.errors import RequestError
-from slimfl.radio.fading import FADING, Fading, Gains
-from slimfl.radio.superposition import Floats, Superposition
-from slimfl.radio.units import from_db
+from slimfl.population import Population
+from slimfl.radio.links import Floats, Links, Payload, Receptions, State
+from slimfl.radio.signals import Signal
 
 
 class Channel(Protocol):
-    """The uplink of every device; channels of different devices are orthogonal."""
+    """The uplink of all devices."""
 
-    def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """The power gains of all devices in a round."""
+    @property
+    def needs_payload(self) -> bool:
+        """Whether `receive` must be given the bytes that devices send."""
 
-    def decoded(self, signal: Superposition, gains: Gains) -> NDArray[np.uint8]:
-        """For every gain, how many of the signal's messages are decoded in succession."""
+    def start(self, population: Population, seed: int) -> State:
+        """What the channel remembers before the first round; an empty dictionary if nothing."""
 
-    def decoding_probabilities(self, signal: Superposition) -> Floats:
-        """The probability that message i and all before it are decoded: equation (5)."""
+    def links(
+        self, state: State, round: int, devices: Population, seed: int
+    ) -> tuple[Links, State]:
+        """The links of the devices that take part in a round, and the state after it.
 
+        Called once in every round. Randomness is a function of (seed, purpose, round, device).
+        """
 
-@dataclass(frozen=True)
-class OutageChannel:
-    """Block fading with Shannon thresholds: decoding works exactly when the gain suffices."""
+    def receive(
+        self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
+    ) -> Receptions:
+        """What the server gets; where devices measure, `links.gains` is what they reported."""
 
-    noise_to_power: float
-    """c / P = sigma^2 d^beta / P, including any implementation loss."""
-    fading: Fading
+    def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
+        """[device, message]: the probability that a message and all before it are decoded.
 
-    def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """The fading gains of all devices in a round."""
-        return self.fading.gains(seed, round, devices)
-
-    def decoded(self, signal: Superposition, gains: Gains) -> NDArray[np.uint8]:
-        """Thresholds are nested, so the number decoded is the number of thresholds reached."""
-        thresholds = signal.thresholds(self.noise_to_power)
-        count = np.zeros(gains.shape, np.uint8)
-        for threshold in thresholds:
-            count += gains >= threshold
-        return count
-
-    def decoding_probabilities(self, signal: Superposition) -> Floats:
-        """Equation (5)."""
-        return self.fading.survival(signal.thresholds(self.noise_to_power))
-
-
-def decoding_frequencies(
-    channel: Channel, signal: Superposition, draws: int, seed: int = 0
-) -> NDArray[np.float64]:
-    """How often message i was decoded in so many draws: the simulated side of equation (5)."""
-    at_least = np.zeros(len(signal.split) + 1)
-    chunk = 1 << 16  # stays in the cache
-    for number, start in enumerate(range(0, draws, chunk)):
-        gains = channel.gains(seed, number, min(chunk, draws - start))
-        at_least += np.bincount(channel.decoded(signal, gains), minlength=len(at_least))
-    return at_least[::-1].cumsum()[::-1][1:] / draws
-
-
-def noise_to_power(section: RadioSection) -> float:
-    """c / P: noise power times path loss over transmit power."""
-    path_loss: float = section.distance_m**section.path_loss_exponent
-    margin_db = section.noise + section.implementation_loss_db - section.power_dbm
-    return from_db(margin_db) * path_loss
-
-
-def channel(section: RadioSection) -> OutageChannel:
-    """The channel that the `radio` section describes."""
-    if section.fading == OWN:
-        raise RequestError(
-            "the channel was an object of its author's: pass it again, "
-            "slimfl.run(..., channel=...) or slimfl.resume(..., channel=...)"
-        )
-    return OutageChannel(noise_to_power(section), FADING[section.fading]())
+        None where the channel has no closed form: then nothing is drawn as expected.
+        """

@@ -1,17 +1,21 @@
-"""What a round costs on the air: bits, airtime, energy, and the paper's own accounting."""
+"""What a round costs on the air: bits, airtime, energy, and the paper's own accounting.
 
+Airtime and energy of an upload are the channel's answer; the ledger adds them up.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import RadioSection
+from slimfl.radio.links import Links, Receptions
 from slimfl.radio.signals import Signal
 from slimfl.radio.units import watt
 
-#: Table IV: bits of a 1.0x model a round; the paper counts every segment as an equal part of it.
+#: Table IV: bits of a 1.0x model per round; the paper counts every segment as an equal part of it.
 PAPER_MODEL_BITS = 172_688
 
 
@@ -36,51 +40,66 @@ class RadioCost:
     """Table V's communication cost: the transmit power of one device, whatever its airtime."""
 
 
-class _UploadCost(NamedTuple):
-    """One upload; `sent` and `decoded` are bits of every segment."""
+class Ledger:
+    """Adds up the uploads of a round."""
 
-    sent: NDArray[np.float64]
-    decoded: NDArray[np.float64]
-    airtime_s: float
+    def __init__(self, segments: int) -> None:
+        self.sent, self.decoded = np.zeros(segments), np.zeros(segments)
+        self.airtime_s = 0.0
+        self.at_full_power_s: dict[float, float] = {}
+        """Airtime by transmit power in dBm, of the uploads that had that power all the time."""
+        self.other_energy_j = 0.0
+        self.powers_dbm: Counter[float] = Counter()
+        self._masks: dict[tuple[int, int], NDArray[np.float64]] = {}
 
+    def add(self, links: Links, signals: Sequence[Signal], receptions: Receptions) -> None:
+        """Enter what was received of some devices' signals."""
+        for sent, decoded in zip(signals, receptions.decoded.tolist(), strict=True):
+            self.sent += self._bits(sent, len(sent.messages))
+            self.decoded += self._bits(sent, decoded)
+        for power_dbm, airtime_s, energy_j in zip(
+            links.power_dbm.tolist(),
+            receptions.airtime_s.tolist(),
+            receptions.energy_j.tolist(),
+            strict=True,
+        ):
+            self.powers_dbm[power_dbm] += 1
+            self.airtime_s += airtime_s
+            # equal powers are multiplied once, at the end: one rounding instead of one per device
+            if energy_j == airtime_s * watt(power_dbm):
+                before = self.at_full_power_s.get(power_dbm, 0.0)
+                self.at_full_power_s[power_dbm] = before + airtime_s
+            else:
+                self.other_energy_j += energy_j
 
-def _upload_cost(
-    section: RadioSection, bits: NDArray[np.float64], upload: Signal, messages_decoded: int
-) -> _UploadCost:
-    segments = np.arange(len(bits))
-    on_air = np.isin(segments, upload.segments_decoded(len(upload.messages)))
-    arrived = np.isin(segments, upload.segments_decoded(messages_decoded))
-    rates_bps = np.asarray(upload.coding.spectral_efficiencies) * section.bandwidth_hz
-    airtime_s = float((upload.message_bits(bits) / rates_bps).max())
-    return _UploadCost(bits * on_air, bits * arrived, airtime_s)
+    def _bits(self, sent: Signal, messages: int) -> NDArray[np.float64]:
+        """The bits of every segment in the first messages of a signal."""
+        key = (id(sent), messages)  # a signal takes longer to hash than to identify
+        if key not in self._masks:
+            bits = np.zeros(len(self.sent))
+            where = list(sent.segments_decoded(messages))
+            bits[where] = np.asarray(sent.segment_bits)[where]
+            self._masks[key] = bits
+        return self._masks[key]
 
+    def total(self) -> RadioCost:
+        """The sums."""
+        return RadioCost(
+            bits_sent=self.sent.tolist(),
+            bits_decoded=self.decoded.tolist(),
+            bits_dropped=(self.sent - self.decoded).tolist(),
+            airtime_s=self.airtime_s,
+            energy_j=self._energy_j(),
+            paper_power_mw=self._mean_power_mw(),
+        )
 
-def radio_cost(
-    section: RadioSection,
-    bits: NDArray[np.float64],
-    uploads: Sequence[tuple[Signal, int]],
-) -> RadioCost:
-    """The cost of uploads, each a signal and how many of its messages were decoded.
+    def _energy_j(self) -> float:
+        full = (watt(dbm) * seconds for dbm, seconds in self.at_full_power_s.items())
+        return sum(full, self.other_energy_j)
 
-    A signal lasts until its longest message is through and has the full power for that time.
-    """
-    sent, decoded = np.zeros(len(bits)), np.zeros(len(bits))
-    airtime_s = 0.0
-    known: dict[tuple[int, int], _UploadCost] = {}
-    for upload, messages_decoded in uploads:
-        key = (id(upload), messages_decoded)  # a signal takes longer to hash than to look up
-        if key not in known:
-            known[key] = _upload_cost(section, bits, upload, messages_decoded)
-        one = known[key]
-        sent += one.sent
-        decoded += one.decoded
-        airtime_s += one.airtime_s
-    power_w = watt(section.power_dbm)
-    return RadioCost(
-        bits_sent=sent.tolist(),
-        bits_decoded=decoded.tolist(),
-        bits_dropped=(sent - decoded).tolist(),
-        airtime_s=airtime_s,
-        energy_j=power_w * airtime_s,
-        paper_power_mw=1000 * power_w if uploads else 0.0,
-    )
+    def _mean_power_mw(self) -> float:
+        """The mean over devices; exact where all send with the same power."""
+        counts = {1000 * watt(dbm): count for dbm, count in self.powers_dbm.items()}
+        if len(counts) < 2:
+            return next(iter(counts), 0.0)
+        return sum(mw * count for mw, count in counts.items()) / self.powers_dbm.total()

@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from slimfl.config import RadioSection
-from slimfl.radio.channel import noise_to_power
+from slimfl.radio.link import noise_to_power
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.superposition import Superposition
 
@@ -40,17 +37,33 @@ class Signal:
 
     messages: Messages
     coding: Superposition
+    segment_bits: tuple[float, ...] = ()
+    """The bits of every segment of the network."""
 
     def segments_decoded(self, messages_decoded: int) -> tuple[int, ...]:
-        """The segments that arrive when so many messages are decoded."""
+        """The segments that arrive with the first messages."""
         return tuple(s for message in self.messages[:messages_decoded] for s in message)
 
-    def message_bits(self, segment_bits: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def message_bits(self) -> tuple[float, ...]:
         """The bits in every message."""
-        return np.array([segment_bits[list(message)].sum() for message in self.messages])
+        return tuple(sum(self.segment_bits[s] for s in message) for message in self.messages)
+
+    def airtime_s(self, bandwidth_hz: float) -> float:
+        """How long the signal lasts: until its longest message is through."""
+        rates = self.coding.spectral_efficiencies
+        return max(
+            bits / (rate * bandwidth_hz)
+            for bits, rate in zip(self.message_bits, rates, strict=True)
+        )
 
 
-def signal(section: RadioSection, messages: Messages, segments: int) -> Signal:
+def signal(
+    section: RadioSection,
+    messages: Messages,
+    segments: int,
+    segment_bits: tuple[float, ...] = (),
+) -> Signal:
     """Messages that each carry the given segments, all in the time of one segment.
 
     A message of several segments takes the sum of their rates: Vanilla FL-1.0x sends at 2u. With
@@ -64,4 +77,4 @@ def signal(section: RadioSection, messages: Messages, segments: int) -> Signal:
         split = power_split(section, combined)
     else:
         split = optimal_split(combined)
-    return Signal(messages, Superposition(combined, split))
+    return Signal(messages, Superposition(combined, split), segment_bits)

@@ -61,10 +61,14 @@ class Superposition:
         after = split[::-1].cumsum()[::-1] - split
         return np.asarray(split - sinr_target(self.spectral_efficiencies) * after)
 
-    def thresholds(self, noise_to_power: float) -> Floats:
-        """The gain each message needs, given c / P; non-decreasing."""
-        needed = noise_to_power * sinr_target(self.spectral_efficiencies) / self.margins
-        nested: Floats = np.maximum.accumulate(needed)
+    def thresholds(self, noise_to_power: float | Floats) -> Floats:
+        """The gain each message needs, given c / P; non-decreasing.
+
+        For a column of c / P, a row of thresholds each.
+        """
+        ratio = np.asarray(noise_to_power)[..., None]
+        needed = ratio * sinr_target(self.spectral_efficiencies) / self.margins
+        nested: Floats = np.maximum.accumulate(needed, axis=-1)
         return nested
 
 

@@ -4,7 +4,7 @@ Matplotlib and Plotly are imported by what draws with them, when it draws.
 """
 
 from slimfl.report.console import closing_table, compare_table
-from slimfl.report.expected import expected_shares
+from slimfl.report.expected import expected_of
 from slimfl.report.figures import (
     accuracy_figure,
     bound_figure,
@@ -33,7 +33,7 @@ __all__ = [
     "caveats",
     "closing_table",
     "compare_table",
-    "expected_shares",
+    "expected_of",
     "find",
     "group",
     "headline",

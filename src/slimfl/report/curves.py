@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from slimfl.federation import Line
+from slimfl.federation import RoundRecord
 from slimfl.report.groups import Group
 from slimfl.report.records import RunRecord
 
@@ -45,14 +45,11 @@ class Arrivals:
 def accuracy_curves(group: Group) -> dict[str, Curve]:
     """The accuracy of every evaluated width."""
     widths = dict.fromkeys(
-        width for run in group.runs for line in run.evaluated for width in line["accuracy"]
+        width for run in group.runs for line in run.evaluated for width in line.accuracy
     )
     return {
         width: _curve(
-            [
-                {line["round"]: line["accuracy"][width] for line in run.evaluated}
-                for run in group.runs
-            ]
+            [{line.round: line.accuracy[width] for line in run.evaluated} for run in group.runs]
         )
         for width in widths
     }
@@ -60,7 +57,7 @@ def accuracy_curves(group: Group) -> dict[str, Curve]:
 
 def energy_curve(group: Group) -> Curve:
     """The transmit energy spent up to each round, in joule."""
-    return _curve([_running(run.lines, lambda line: line["energy_j"]) for run in group.runs])
+    return _curve([_running(run.lines, lambda line: line.energy_j) for run in group.runs])
 
 
 def arrivals(run: RunRecord) -> Arrivals:
@@ -73,12 +70,12 @@ def arrivals(run: RunRecord) -> Arrivals:
     state = np.empty(devices, np.int64)
     for column, line in enumerate(kept_lines):
         state.fill(not_asked)
-        state[line["devices"]] = line["decoded"]
-        state[line["dropped_out"]] = not_asked + 1
-        state[line["refused"]] = not_asked + 2
+        state[line.devices] = line.decoded
+        state[line.dropped_out] = not_asked + 1
+        state[line.refused] = not_asked + 2
         table[:, column] = state[kept]
     return Arrivals(
-        rounds=[line["round"] for line in kept_lines],
+        rounds=[line.round for line in kept_lines],
         devices=kept,
         codes=table.tolist(),
         thinned=fewer_rounds or fewer_devices,
@@ -97,9 +94,9 @@ def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:
     return [values[i] for i in picked], True
 
 
-def _running(lines: list[Line], value: Callable[[Line], Any]) -> dict[int, float]:
+def _running(lines: list[RoundRecord], value: Callable[[RoundRecord], Any]) -> dict[int, float]:
     sums = accumulate(float(value(line)) for line in lines)
-    return dict(zip((line["round"] for line in lines), sums, strict=True))
+    return dict(zip((line.round for line in lines), sums, strict=True))
 
 
 def _curve(seeds: list[dict[int, float]]) -> Curve:

@@ -1,33 +1,36 @@
-"""What theory says should arrive: equation (5) for what a method sends, per asked device."""
+"""What should have arrived in a run, as its own channel says."""
 
-from collections import Counter
+from typing import Any
 
-from slimfl.config import OWN, Experiment
-from slimfl.errors import RequestError
-from slimfl.federation import method
-from slimfl.radio import channel, signal
+import numpy as np
+
+from slimfl.config import Experiment
+from slimfl.federation.expected import expected_shares
+from slimfl.methods import method, method_names
+from slimfl.population import Population
+from slimfl.radio import outage_channel
 
 
-def expected_shares(experiment: Experiment) -> list[float] | None:
-    """The expected delivered share of every segment; None where nobody can tell.
+def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[float] | None:
+    """The recorded shares of every segment; None where nothing is known.
 
-    That is so for a method or a channel known only to its author, and for measured gains. A device
-    that does not answer delivers nothing, so dropout counts against every segment.
+    Folders of older versions recorded none. For what is built in they are computed here; nothing
+    that a folder names is imported.
     """
-    if experiment.radio.fading == OWN or experiment.radio.gains == "measured":
-        return None
+    recorded = provenance.get("expected_shares")
     segments = len(experiment.model.widths)
-    try:
-        sends = method(experiment.method, experiment.model.widths).sends
-    except RequestError:
+    if isinstance(recorded, list):
+        numbers = [each for each in recorded if isinstance(each, int | float) and 0 <= each <= 1]
+        return [float(each) for each in numbers] if len(numbers) == segments else None
+    widths, radio = experiment.model.widths, experiment.radio
+    known = experiment.method in method_names(widths) and radio.model == "outage"
+    if not known:
         return None
-    link = channel(experiment.radio)
-    devices = experiment.federation.devices
-    shares = [0.0] * segments
-    for messages, count in Counter(sends(device) for device in range(devices)).items():
-        coding = signal(experiment.radio, messages, segments).coding
-        probabilities = link.decoding_probabilities(coding)
-        for message, probability in zip(messages, probabilities, strict=True):
-            for segment in message:
-                shares[segment] += float(probability) * count / devices
-    return [share * (1 - experiment.federation.dropout) for share in shares]
+    population = Population.alike(
+        np.ones(min(experiment.federation.devices, 1000), np.int64),
+        max_width=segments - 1,
+        power_dbm=radio.power_dbm,
+        distance_m=radio.distance_m,
+    )
+    built_in = method(experiment.method, widths)
+    return expected_shares(experiment, built_in, outage_channel(radio), population)

@@ -14,16 +14,20 @@ from slimfl.report.records import RunRecord
 
 #: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
 _NOT_COMPARED = {
-    "seed", "engine", "threads", "track", "data.dir", "federation.checkpoint_every",
+    "seed", "engine", "threads", "track", "callbacks", "data.dir", "federation.checkpoint_every",
     "radio.channel",  # says what radio.noise_dbm says
 }  # fmt: skip
 
 #: Keys of the conditions that every method of a comparison meets alike.
 _SCENE = (
     "rounds", "data.", "model.widths", "radio.noise_dbm", "radio.distance_m", "radio.power_dbm",
-    "radio.path_loss_exponent", "radio.fading", "radio.accounting", "federation.devices",
-    "federation.participation", "federation.dropout", "own.dataset", "own.channel",
+    "radio.path_loss_exponent", "radio.fading", "radio.model", "radio.options", "radio.accounting",
+    "federation.devices", "federation.participation", "federation.dropout", "own.dataset",
+    "own.channel",
 )  # fmt: skip
+
+#: `radio.model` of the paper's channel, which `radio.channel` says more about.
+BUILT_IN_CHANNEL = "outage"
 
 Flat = dict[str, Any]
 
@@ -84,8 +88,10 @@ def title(method: str) -> str:
 def channel_words(record: RunRecord) -> str:
     """`poor channel`, the noise of a channel that has no name, or the class of an own channel."""
     radio = record.experiment.radio
-    if radio.fading == OWN:
+    if radio.model == OWN:
         return f"own channel {record.own.get('channel', {}).get('name', 'without a name')}"
+    if radio.model != BUILT_IN_CHANNEL:
+        return f"own channel {radio.model}"
     if radio.channel in CHANNELS:
         return f"{radio.channel} channel"
     return f"channel with {radio.noise:g} dBm noise"

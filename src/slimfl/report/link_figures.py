@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 
 from slimfl.config import CHANNELS, RadioSection
 from slimfl.errors import RequestError
-from slimfl.federation import SlimFL, Vanilla
 from slimfl.radio import (
     Messages,
     Superposition,
-    channel,
     noise_to_power,
     optimal_split,
     optimal_split_numeric,
+    outage_link,
     power_split,
     signal,
     sinr_target,
@@ -111,12 +110,12 @@ def probability_figure(
     names = [title(f"vanilla-{round(width, 3)}x") for width in widths]
     palette = colours.by_name(["SlimFL", *names])
     with canvas(6.2, 3.6) as (figure, axes):
-        slim = _probabilities(section, SlimFL(segments).sends(0), segments, noises)
+        slim = _probabilities(section, tuple((i,) for i in range(segments)), segments, noises)
         for i in range(segments):
             shade = colours.arrivals(segments)[i + 1]
             axes.plot(noises, slim[:, i], color=shade, label=f"SlimFL, segment {i + 1}")
         for i, name in enumerate(names):
-            line = _probabilities(section, Vanilla(i, name).sends(0), segments, noises)
+            line = _probabilities(section, (tuple(range(i + 1)),), segments, noises)
             axes.plot(noises, line[:, 0], color=palette[name], linestyle="--", label=name)
         for name, noise in CHANNELS.items():
             _mark(axes, noise, f"{name} ({noise:g})", colours.GREY)
@@ -179,7 +178,7 @@ def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[
     except RequestError:
         return float("inf")
     with np.errstate(divide="ignore", over="ignore"):
-        return float((1 / channel(section).decoding_probabilities(coding)).sum())
+        return float((1 / outage_link(section).decoding_probabilities(coding)).sum())
 
 
 def _configured(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...] | None:
@@ -194,7 +193,7 @@ def _probabilities(
     for noise in noises.tolist():
         there = section.model_copy(update={"noise_dbm": noise, "channel": "custom"})
         coding = signal(there, messages, segments).coding
-        rows.append(channel(there).decoding_probabilities(coding))
+        rows.append(outage_link(there).decoding_probabilities(coding))
     return np.array(rows)
 
 

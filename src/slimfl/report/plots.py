@@ -11,7 +11,7 @@ from typing import Any
 
 from slimfl.report import colours
 from slimfl.report.curves import DEVICES, Arrivals, Curve, thin
-from slimfl.report.expected import expected_shares
+from slimfl.report.expected import expected_of
 from slimfl.report.groups import Group
 from slimfl.report.over_seeds import GroupRow
 
@@ -87,7 +87,7 @@ def delivered(rows: Sequence[tuple[Group, GroupRow]], palette: dict[str, str]) -
     """The measured share of every segment that was delivered, and what equation (5) expects."""
     measured, expected = _Bars(), _Bars()
     for group, row in rows:
-        theory = expected_shares(group.runs[0].experiment)
+        theory = expected_of(group.runs[0].experiment, group.runs[0].provenance)
         for i, spread in enumerate(row.delivered_share):
             if spread is None:
                 continue

@@ -7,9 +7,10 @@ from typing import Any
 
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
-from slimfl.federation import Line, RunFolder, method_names
+from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation import own as own_objects
 from slimfl.federation.run_folder import EXPERIMENT
+from slimfl.methods import method_names
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class RunRecord:
     experiment: Experiment
     provenance: dict[str, Any]
     """Versions and the checksum of the data."""
-    lines: list[Line]
+    lines: list[RoundRecord]
     """One a round, in order."""
     class_counts: list[list[int]]
     """Samples [device][class]; empty before the run has begun."""
@@ -36,9 +37,9 @@ class RunRecord:
         return self.own.get("dataset", {}).get("name", self.experiment.data.dataset)
 
     @property
-    def evaluated(self) -> list[Line]:
+    def evaluated(self) -> list[RoundRecord]:
         """The lines of the rounds after which the model was tested."""
-        return [line for line in self.lines if line["accuracy"]]
+        return [line for line in self.lines if line.accuracy]
 
     @property
     def width_names(self) -> list[str]:

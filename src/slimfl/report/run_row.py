@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any, Self
 
-from slimfl.config import OWN
-from slimfl.federation import Line, convergence, finished
+from slimfl.federation import RoundRecord, convergence, finished
+from slimfl.report.groups import BUILT_IN_CHANNEL
 from slimfl.report.records import RunRecord
 
 #: A final accuracy is the mean over so many of the last evaluated rounds.
@@ -60,14 +60,14 @@ class Costs:
     """Table VII's computing cost: a forward pass at every trained width, over the rounds."""
 
     @classmethod
-    def of(cls, lines: Sequence[Line]) -> Self:
+    def of(cls, lines: Sequence[RoundRecord]) -> Self:
         """The sum over these rounds."""
         return cls(
             rounds=len(lines),
-            airtime_s=sum(line["airtime_s"] for line in lines),
-            energy_j=sum(line["energy_j"] for line in lines),
-            paper_power_w=sum(line["paper_power_mw"] for line in lines) / 1e3,
-            paper_gflops=sum(line["paper_mflops"] for line in lines) / 1e3,
+            airtime_s=sum(line.airtime_s for line in lines),
+            energy_j=sum(line.energy_j for line in lines),
+            paper_power_w=sum(line.paper_power_mw for line in lines) / 1e3,
+            paper_gflops=sum(line.paper_mflops for line in lines) / 1e3,
         )
 
     def __add__(self, other: Costs) -> Costs:
@@ -119,14 +119,14 @@ class RunRow:
 
 def run_row(record: RunRecord) -> RunRow:
     """The row of one run."""
-    experiment, lines = record.experiment, record.lines
+    experiment, radio, lines = record.experiment, record.experiment.radio, record.lines
     reached = convergence(lines, experiment.federation)
     return RunRow(
         method=experiment.method,
         path=str(record.path),
         seed=experiment.seed,
-        channel=OWN if experiment.radio.fading == OWN else experiment.radio.channel,
-        noise_dbm=experiment.radio.noise,
+        channel=radio.channel if radio.model == BUILT_IN_CHANNEL else radio.model,
+        noise_dbm=radio.noise,
         alpha=experiment.data.alpha if experiment.data.partition.startswith("dirichlet") else None,
         rounds_done=len(lines),
         rounds_asked=experiment.rounds,
@@ -136,41 +136,40 @@ def run_row(record: RunRecord) -> RunRow:
         total=Costs.of(lines),
         converged_round=reached,
         until_converged=(
-            None if reached is None else Costs.of([li for li in lines if li["round"] <= reached])
+            None if reached is None else Costs.of([li for li in lines if li.round <= reached])
         ),
-        refused=sum(len(line["refused"]) for line in lines),
+        refused=sum(len(line.refused) for line in lines),
         images=_images(lines),
-        training_s=sum(line["seconds"]["training"] for line in lines),
-        privacy=lines[-1].get("privacy") if lines else None,
+        training_s=sum(line.seconds.training for line in lines),
+        privacy=lines[-1].privacy.model_dump() if lines and lines[-1].privacy else None,
         own={kind: entry.get("name", "") for kind, entry in record.own.items()},
     )
 
 
-def _accuracy(evaluated: list[Line]) -> dict[str, Accuracy]:
+def _accuracy(evaluated: list[RoundRecord]) -> dict[str, Accuracy]:
     if not evaluated:
         return {}
-    widths = evaluated[0]["accuracy"]
-    curves = {width: [line["accuracy"][width] for line in evaluated] for width in widths}
+    widths = evaluated[0].accuracy
+    curves = {width: [line.accuracy[width] for line in evaluated] for width in widths}
     return {
         width: Accuracy(fmean(values[-LAST:]), pstdev(values[-LAST:]), max(values))
         for width, values in curves.items()
     }
 
 
-def _segment(lines: list[Line], segment: int) -> Segment:
+def _segment(lines: list[RoundRecord], segment: int) -> Segment:
     def megabytes(key: str) -> float:
         return float(sum(line[key][segment] for line in lines)) / 8e6
 
     sent = megabytes("bits_sent")
-    asked = sum(len(line["devices"]) + len(line["dropped_out"]) for line in lines)
-    delivered = sum(line["delivered"][segment] for line in lines)
+    asked = sum(len(line.devices) + len(line.dropped_out) for line in lines)
+    delivered = sum(line.delivered[segment] for line in lines)
     return Segment(
         sent, megabytes("bits_decoded"), megabytes("bits_dropped"), delivered, asked if sent else 0
     )
 
 
-def _images(lines: list[Line]) -> int | None:
+def _images(lines: list[RoundRecord]) -> int | None:
     """Images in the local training of all rounds; None if a round does not report them."""
-    if not lines or not all("images" in line for line in lines):
-        return None
-    return sum(int(line["images"]) for line in lines)
+    known = [line.images for line in lines if line.images is not None]
+    return sum(known) if lines and len(known) == len(lines) else None

@@ -6,7 +6,7 @@ from html import escape
 
 from slimfl import config
 from slimfl.report import colours, curves, plots, tables
-from slimfl.report.expected import expected_shares
+from slimfl.report.expected import expected_of
 from slimfl.report.groups import Group, title
 from slimfl.report.headline import caveats, headline
 from slimfl.report.plots import Plot
@@ -107,7 +107,7 @@ def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
         group.name
         for groups in scenes.groups.values()
         for group in groups
-        if expected_shares(group.runs[0].experiment) is None
+        if expected_of(group.runs[0].experiment, group.runs[0].provenance) is None
     ]
     note = f" Nothing is expected of {', '.join(unknown)}: there is no formula." if unknown else ""
     return (

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
-from slimfl.federation import vanilla_all_name
-from slimfl.federation.methods import vanilla_name
+from slimfl.methods import vanilla_all_name, vanilla_name
 from slimfl.report.groups import Group, by_scene, group, title
 from slimfl.report.over_seeds import GroupRow, over_seeds
 from slimfl.report.records import RunRecord

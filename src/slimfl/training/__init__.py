@@ -1,27 +1,37 @@
-"""How a device learns: SUSTrain, SlimTrain, USTrain, one width; one local epoch."""
+"""How a device learns: local steps, the schedule of a round, one device's training."""
 
-from slimfl.training.algorithms import ALGORITHMS, Algorithm
 from slimfl.training.cohort import CohortTrainer, cohort_key
-from slimfl.training.lesson import Curriculum, Lesson, learning_rates, lesson, local_steps
 from slimfl.training.local import Images, LocalTrainer, is_random
 from slimfl.training.losses import hard_loss, soft_loss
 from slimfl.training.optimiser import OptimiserState, state_shapes
+from slimfl.training.schedule import (
+    LocalSchedule,
+    LocalWork,
+    learning_rates,
+    local_schedule,
+    local_steps,
+)
+from slimfl.training.steps import STEPS, Forward, Step, UpdateStep, configured_step, step
 
 __all__ = [
-    "ALGORITHMS",
-    "Algorithm",
+    "STEPS",
     "CohortTrainer",
-    "Curriculum",
+    "Forward",
     "Images",
-    "Lesson",
+    "LocalSchedule",
     "LocalTrainer",
+    "LocalWork",
     "OptimiserState",
+    "Step",
+    "UpdateStep",
     "cohort_key",
+    "configured_step",
     "hard_loss",
     "is_random",
     "learning_rates",
-    "lesson",
+    "local_schedule",
     "local_steps",
     "soft_loss",
     "state_shapes",
+    "step",
 ]

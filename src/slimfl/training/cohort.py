@@ -1,7 +1,7 @@
 """Local training of many devices at once: a leading device axis instead of a loop.
 
 Where a step is small, the time goes into calling operations, not into arithmetic. Devices whose
-lessons have the same shape then train as one: their parameters are rows of a matrix, `torch.func`
+schedules have the same shape then train as one: their parameters are rows of a matrix, `torch.func`
 maps the network over the rows, and one optimiser step moves all of them. The numbers are those of
 training one after the other, up to the rounding of sums.
 """
@@ -16,19 +16,19 @@ from torch.func import functional_call, vmap
 
 from slimfl.config import TrainingSection
 from slimfl.nn import Vector, at_width
-from slimfl.training.algorithms import ALGORITHMS
-from slimfl.training.lesson import Lesson
 from slimfl.training.local import Images
 from slimfl.training.optimiser import OptimiserState, optimiser
+from slimfl.training.schedule import LocalSchedule
+from slimfl.training.steps import check_losses, step
 
 
-def cohort_key(lesson: Lesson, state: OptimiserState | None) -> Hashable:
-    """Lessons with the same key can be trained as one cohort."""
+def cohort_key(schedule: LocalSchedule, state: OptimiserState | None) -> Hashable:
+    """Schedules with the same key can be trained as one cohort."""
     return (
-        lesson.algorithm,
-        lesson.order,
-        lesson.batch_offsets.tobytes(),
-        lesson.visits.tobytes(),
+        schedule.step,
+        schedule.options,
+        schedule.batch_offsets.tobytes(),
+        schedule.visits.tobytes(),
         tuple(state) if state else (),
         float(state["step"]) if state and "step" in state else 0.0,
     )
@@ -47,21 +47,21 @@ class CohortTrainer:
     def train(
         self,
         start: Vector,
-        lessons: Sequence[Lesson],
+        schedules: Sequence[LocalSchedule],
         images: Images,
         states: Sequence[OptimiserState | None],
     ) -> list[tuple[Vector, OptimiserState, NDArray[np.float64]]]:
-        """Follow lessons of one key from the parameters `start`.
+        """Follow schedules of one key from the parameters `start`.
 
         Returns for each device what `LocalTrainer.train` does; losses are the mean of the cohort.
         """
-        count, lesson = len(lessons), lessons[0]
+        count, schedule = len(schedules), schedules[0]
         values = nn.Parameter(torch.from_numpy(start).to(self.device).repeat(count, 1))
         optim = optimiser(self.section, values)
         if states[0]:
             optim.state[values] = self._stacked(states)
-        algorithm = ALGORITHMS[lesson.algorithm, lesson.order]
-        samples = torch.from_numpy(np.stack([one.samples for one in lessons])).to(self.device)
+        train_step = step(schedule.step, schedule.options)
+        samples = torch.from_numpy(np.stack([one.samples for one in schedules])).to(self.device)
         totals = torch.zeros(len(self.widths), dtype=torch.float64, device=self.device)
         self.network.train()
 
@@ -71,12 +71,12 @@ class CohortTrainer:
             (count * loss).backward()  # type: ignore[no-untyped-call]
             optim.step()
 
-        for step, row in enumerate(lesson.visits):
-            begin, end = lesson.batch_offsets[step : step + 2].tolist()
+        for number, row in enumerate(schedule.visits):
+            begin, end = schedule.batch_offsets[number : number + 2].tolist()
             batch, labels = images.batch(samples[:, begin:end].reshape(-1))
             by_device = batch.reshape(count, end - begin, *batch.shape[1:])
             for group in optim.param_groups:
-                group["lr"] = float(lesson.learning_rates[step])
+                group["lr"] = float(schedule.learning_rates[number])
 
             def forward(i: int, by_device: Tensor = by_device) -> Tensor:
                 with at_width(self.widths[i]):
@@ -84,10 +84,11 @@ class CohortTrainer:
                 return logits.flatten(0, 1)
 
             widths = np.flatnonzero(row).tolist()
-            losses = algorithm(forward, labels, widths, lesson.weights, update)
+            losses = train_step(forward, labels, widths, schedule.weights, update)
+            check_losses(schedule.step, losses, widths)
             totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
-        seen = lesson.images_seen
+        seen = schedule.images_seen
         means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         parameters = values.detach().cpu().numpy()
         kept = self._unstacked(optim, values, count)

@@ -1,4 +1,4 @@
-"""Local training in torch: one device, one lesson."""
+"""Local training in torch: one device, one schedule."""
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ from slimfl.config import TrainingSection
 from slimfl.data import Samples
 from slimfl.nn import FlatView, Vector, at_width
 from slimfl.rng import generator
-from slimfl.training.algorithms import ALGORITHMS
-from slimfl.training.lesson import Lesson
 from slimfl.training.optimiser import OptimiserState, export_state, import_state, optimiser
+from slimfl.training.schedule import LocalSchedule
+from slimfl.training.steps import check_losses, step
 
 
 class Images:
@@ -49,46 +49,47 @@ class LocalTrainer:
         self.optimiser = optimiser(section, self.flat.values)
 
     def train(
-        self, start: Vector, lesson: Lesson, images: Images, state: OptimiserState | None
+        self, start: Vector, schedule: LocalSchedule, images: Images, state: OptimiserState | None
     ) -> tuple[Vector, OptimiserState, NDArray[np.float64]]:
-        """Follow a lesson from the parameters `start`.
+        """Follow a schedule from the parameters `start`.
 
         Returns the new parameters, the optimiser's state and the mean loss over the
         images of every width (NaN for a width that took no part).
         """
         if not self.random:
-            return self._train(start, lesson, images, state)
+            return self._train(start, schedule, images, state)
         with torch.random.fork_rng():
-            seed, round, device = lesson.key
+            seed, round, device = schedule.key
             torch.manual_seed(int(generator(seed, "layers", round, device).integers(2**63 - 1)))
-            return self._train(start, lesson, images, state)
+            return self._train(start, schedule, images, state)
 
     def _train(
-        self, start: Vector, lesson: Lesson, images: Images, state: OptimiserState | None
+        self, start: Vector, schedule: LocalSchedule, images: Images, state: OptimiserState | None
     ) -> tuple[Vector, OptimiserState, NDArray[np.float64]]:
         values = self.flat.values
         values.data.copy_(torch.from_numpy(start))
         import_state(self.optimiser, values, state)
-        algorithm = ALGORITHMS[lesson.algorithm, lesson.order]
-        samples = torch.from_numpy(lesson.samples).to(values.device)
+        train_step = step(schedule.step, schedule.options)
+        samples = torch.from_numpy(schedule.samples).to(values.device)
         totals = torch.zeros(len(self.widths), dtype=torch.float64, device=values.device)
-        plan = [np.flatnonzero(row).tolist() for row in lesson.visits]
+        plan = [np.flatnonzero(row).tolist() for row in schedule.visits]
 
-        for step, widths in enumerate(plan):
-            begin, end = lesson.batch_offsets[step : step + 2].tolist()
+        for number, widths in enumerate(plan):
+            begin, end = schedule.batch_offsets[number : number + 2].tolist()
             batch, labels = images.batch(samples[begin:end])
             for group in self.optimiser.param_groups:
-                group["lr"] = float(lesson.learning_rates[step])
+                group["lr"] = float(schedule.learning_rates[number])
 
             def forward(i: int, batch: Tensor = batch) -> Tensor:
                 with at_width(self.widths[i]):
                     logits: Tensor = self.network(batch)
                 return logits
 
-            losses = algorithm(forward, labels, widths, lesson.weights, self._update)
+            losses = train_step(forward, labels, widths, schedule.weights, self._update)
+            check_losses(schedule.step, losses, widths)
             totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
-        seen = lesson.images_seen
+        seen = schedule.images_seen
         means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         result = values.detach().to("cpu", copy=True).numpy()
         return result, export_state(self.optimiser, values), means

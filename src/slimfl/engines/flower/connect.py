@@ -1,10 +1,12 @@
 """How the engine reaches its devices."""
 
 from collections.abc import Callable
+from functools import partial
 
 from flwr.serverapp import Grid
 
 from slimfl.config import Experiment
+from slimfl.engines.choose import ChooseEngine, choose
 from slimfl.engines.flower.engine import Connection
 from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
 from slimfl.errors import RequestError
@@ -36,3 +38,8 @@ def check_simulated(experiment: Experiment) -> None:
             raise RequestError(
                 f"{key} asks for devices that are really there: give --superlink, or change it"
             )
+
+
+def deployed(grid: Grid) -> ChooseEngine:
+    """What makes a `Simulation` work with the devices behind a grid."""
+    return partial(choose, grid=grid)

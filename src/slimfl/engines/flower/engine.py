@@ -20,7 +20,7 @@ from slimfl.engines.flower.messages import Answer, BadAnswerError, Order, parame
 from slimfl.engines.flower.roster import Roster
 from slimfl.errors import RunError
 from slimfl.nn import Vector
-from slimfl.training import state_shapes
+from slimfl.training import LocalWork, state_shapes
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +113,10 @@ class FlowerEngine:
     def late(self, device: int) -> Missing:
         """What comes of an order that nobody waits for any more."""
         return Missing(device, f"it did not answer within {self.section.round_timeout_s:g} s")
+
+    def supports(self, work: LocalWork) -> str | None:
+        """What the engine on a device supports."""
+        return self.local.supports(work)
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Send the tasks and yield what comes of them; raises `RunError` below the quorum."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from slimfl.data import Moments
 from slimfl.engines.base import Task, Update
 from slimfl.nn import Vector
-from slimfl.training import Curriculum, OptimiserState
+from slimfl.training import LocalWork, OptimiserState
 
 ARRAYS, STATE, CONFIG = "arrays", "optimiser-state", "config"
 PARAMETERS = "parameters"
@@ -49,7 +49,7 @@ class Order:
             "experiment": self.experiment,
             "round": self.round,
             "device": self.task.device,
-            "curriculum": json.dumps(asdict(self.task.curriculum)),
+            "work": json.dumps(asdict(self.task.work)),
             "mean": mean.tolist(),
             "deviation": deviation.tolist(),
             "data-sha256": self.data_sha256,
@@ -66,15 +66,13 @@ class Order:
     def read(cls, record: RecordDict) -> "Order":
         """What the device was sent."""
         config = record.config_records[CONFIG]
-        curriculum = json.loads(str(config["curriculum"]))
+        work = json.loads(str(config["work"]))
         return cls(
             experiment=str(config["experiment"]),
             round=_whole(config["round"]),
             task=Task(
                 _whole(config["device"]),
-                Curriculum(
-                    **{k: tuple(v) if isinstance(v, list) else v for k, v in curriculum.items()}
-                ),
+                LocalWork(tuple(work["widths"]), work["step"], work["options"]),
             ),
             start=read_parameters(record.array_records[ARRAYS]),
             moments=(_floats32(config["mean"]), _floats32(config["deviation"])),
@@ -148,7 +146,7 @@ class Answer:
         if (
             update.samples < 1
             or update.losses.shape != (width_count,)
-            or not _possible(update.images_seen, order.task.curriculum, width_count)
+            or not _possible(update.images_seen, order.task.work, width_count)
         ):
             raise BadAnswerError("its answer has impossible counts")
         size = len(order.start)
@@ -205,14 +203,14 @@ def _counts(values: object) -> NDArray[np.int64]:
     return np.array([_whole(value) for value in values], np.int64)
 
 
-def _possible(images_seen: NDArray[np.int64], curriculum: Curriculum, width_count: int) -> bool:
+def _possible(images_seen: NDArray[np.int64], work: LocalWork, width_count: int) -> bool:
     """Whether a device that trained these widths can have seen this many images at each.
 
     The widest takes part in every step, so no width saw more; the others saw nothing.
     """
     if images_seen.shape != (width_count,):
         return False
-    asked = list(curriculum.widths)
+    asked = list(work.widths)
     others = np.delete(images_seen, asked)
     widest = images_seen[asked[-1]]
     return bool(

@@ -11,10 +11,10 @@ from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison
 from slimfl.radio import (
     Superposition,
-    channel,
     noise_to_power,
     optimal_split,
     optimal_split_numeric,
+    outage_link,
     sinr_target,
 )
 from slimfl.report import split_figure
@@ -37,7 +37,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ("numeric optimum", numeric[name]),
             ("the paper's other", paper.OTHER_SPLIT),
         ):
-            probabilities = channel(section).decoding_probabilities(Superposition(RATES, split))
+            probabilities = outage_link(section).decoding_probabilities(Superposition(RATES, split))
             rows.append(
                 [name, words, f"{split[0]:.3f}", *(f"{p:.3f}" for p in probabilities),
                  f"{inverse_probability_sum(probabilities):.4f}"]

@@ -7,9 +7,9 @@ from slimfl.experiments import paper
 from slimfl.experiments.exhibit import Exhibit, Recipe, Runs, Table
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison
-from slimfl.federation import VANILLA_ALL, expand, method
+from slimfl.methods import VANILLA_ALL, expand, full_assignment, method
 from slimfl.nn import ULMobileNet, cost
-from slimfl.radio import radio_cost, segment_bits, signal
+from slimfl.radio import watt
 
 WIDTHS = (0.5, 1.0)
 NAMES = ("SlimFL", "Vanilla FL-1.5x")
@@ -18,12 +18,11 @@ NAMES = ("SlimFL", "Vanilla FL-1.5x")
 def costs(name: str) -> tuple[float, float]:
     """The paper's two costs of one round of a method: transmit power in mW, mega-operations."""
     section, sizes = RadioSection(), cost(ULMobileNet(), WIDTHS, (1, 28, 28))
-    bits = segment_bits(section, [size.segment_parameters for size in sizes])
     power, operations = 0.0, 0.0
     for part in (method(one, WIDTHS) for one in expand([name], WIDTHS)):
-        sent = signal(section, part.sends(0), len(WIDTHS))
-        power += radio_cost(section, bits, [(sent, 0)]).paper_power_mw
-        operations += sum(sizes[i].multiply_adds for i in part.trains(0).widths) / 1e6
+        power += 1000 * watt(section.power_dbm)  # each sends with all its power
+        trained = full_assignment(part, len(WIDTHS)).widths
+        operations += sum(sizes[i].multiply_adds for i in trained) / 1e6
     return power, operations
 
 

@@ -9,9 +9,8 @@ from slimfl.experiments import grid, paper
 from slimfl.experiments.exhibit import Exhibit, Recipe, Runs, Table
 from slimfl.experiments.scale import Scale
 from slimfl.experiments.verdict import Claim, Comparison
-from slimfl.federation import method
-from slimfl.radio import channel as channel_of
-from slimfl.radio import decoding_frequencies, segment_bits, signal
+from slimfl.methods import full_assignment, method
+from slimfl.radio import decoding_frequencies, outage_link, segment_bits, signal
 
 WIDTHS = (0.5, 1.0)
 MBYTE = 2**20
@@ -20,8 +19,8 @@ MBYTE = 2**20
 def frequencies(channel: str, name: str, draws: int) -> list[float]:
     """How often a method's segments 1 and 2 arrive, from the link alone."""
     section = RadioSection(channel=channel)
-    sent = signal(section, method(name, WIDTHS).sends(0), len(WIDTHS))
-    arrived: list[float] = decoding_frequencies(channel_of(section), sent.coding, draws).tolist()
+    sent = signal(section, full_assignment(method(name, WIDTHS), 2).messages, len(WIDTHS))
+    arrived: list[float] = decoding_frequencies(outage_link(section), sent.coding, draws).tolist()
     return arrived
 
 

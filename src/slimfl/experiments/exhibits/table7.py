@@ -10,7 +10,8 @@ from slimfl.experiments import grid, paper
 from slimfl.experiments.exhibit import UNFINISHED, Exhibit, Recipe, Runs, Table
 from slimfl.experiments.scale import ALPHAS, Scale
 from slimfl.experiments.verdict import Claim, Comparison
-from slimfl.federation import VANILLA_ALL, convergence, expand, finished
+from slimfl.federation import convergence, finished
+from slimfl.methods import VANILLA_ALL, expand
 from slimfl.report import RunRecord
 from slimfl.report.run_row import Costs
 

@@ -1,6 +1,6 @@
-"""How one batch trains a network of several widths.
+"""Local steps: how one batch trains a network of several widths.
 
-Each algorithm reads like its pseudo-code. It is given
+Each step reads like its pseudo-code. It is given
 
 * `forward(i)`: the logits of width i (0 is the narrowest, -1 the full one),
 * `widths`: the widths that take part in this step, ascending,
@@ -10,16 +10,22 @@ Each algorithm reads like its pseudo-code. It is given
 and returns the unweighted loss of each width in `widths`.
 """
 
+import json
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from slimfl.config import TrainingSection
+from slimfl.errors import RequestError
+from slimfl.naming import NO_OPTIONS, Options, construct, resolve
 from slimfl.training.losses import hard_loss, soft_loss
 
 Forward = Callable[[int], Tensor]
-Update = Callable[[Tensor], None]
-Algorithm = Callable[[Forward, Tensor, Sequence[int], Sequence[float], Update], list[Tensor]]
+UpdateStep = Callable[[Tensor], None]
+Step = Callable[[Forward, Tensor, Sequence[int], Sequence[float], UpdateStep], list[Tensor]]
 
 
 def sustrain(
@@ -27,7 +33,7 @@ def sustrain(
     labels: Tensor,
     widths: Sequence[int],
     weights: Sequence[float],
-    update: Update,
+    update: UpdateStep,
 ) -> list[Tensor]:
     """Superposition training, equation (1): all losses first, then one step on their sum.
 
@@ -46,7 +52,7 @@ def slimtrain(
     labels: Tensor,
     widths: Sequence[int],
     weights: Sequence[float],
-    update: Update,
+    update: UpdateStep,
 ) -> list[Tensor]:
     """Slimmable networks: labels at every width, widest first, one optimiser step each."""
     losses = []
@@ -61,7 +67,7 @@ def slimtrain_accumulate(
     labels: Tensor,
     widths: Sequence[int],
     weights: Sequence[float],
-    update: Update,
+    update: UpdateStep,
 ) -> list[Tensor]:
     """Slimmable networks as in the paper's appendix: gradients add up, one optimiser step."""
     losses = [hard_loss(forward(i), labels) for i in widths]
@@ -74,7 +80,7 @@ def ustrain(
     labels: Tensor,
     widths: Sequence[int],
     weights: Sequence[float],
-    update: Update,
+    update: UpdateStep,
 ) -> list[Tensor]:
     """Universally slimmable training as the paper's text has it (E13).
 
@@ -95,7 +101,7 @@ def one_width(
     labels: Tensor,
     widths: Sequence[int],
     weights: Sequence[float],
-    update: Update,
+    update: UpdateStep,
 ) -> list[Tensor]:
     """Plain training of a single width on labels."""
     loss = hard_loss(forward(widths[-1]), labels)
@@ -107,14 +113,47 @@ def _weighted(losses: list[Tensor], widths: Sequence[int], weights: Sequence[flo
     return torch.stack([weights[i] * loss for i, loss in zip(widths, losses, strict=True)]).sum()
 
 
-#: By (algorithm, order). Accumulated USTrain has no inner step, so it is SUSTrain (E13).
-ALGORITHMS: dict[tuple[str, str], Algorithm] = {
-    ("sustrain", "sequential"): sustrain,
-    ("sustrain", "accumulate"): sustrain,
-    ("slimtrain", "sequential"): slimtrain,
-    ("slimtrain", "accumulate"): slimtrain_accumulate,
-    ("ustrain", "sequential"): ustrain,
-    ("ustrain", "accumulate"): sustrain,
-    ("one-width", "sequential"): one_width,
-    ("one-width", "accumulate"): one_width,
+#: The built-in steps. Accumulated USTrain has no inner step, so it is SUSTrain (E13).
+STEPS: dict[str, Step] = {
+    "sustrain": sustrain,
+    "slimtrain": slimtrain,
+    "slimtrain-accumulate": slimtrain_accumulate,
+    "ustrain": ustrain,
+    "ustrain-accumulate": sustrain,
+    "one-width": one_width,
 }
+
+
+def configured_step(section: TrainingSection) -> str:
+    """The name of the step that devices take which train several widths."""
+    accumulated = f"{section.algorithm}-accumulate"
+    if section.order == "accumulate" and accumulated in STEPS:
+        return accumulated
+    return section.algorithm
+
+
+def step(name: str, options: Options = NO_OPTIONS) -> Step:
+    """The step of that name: a built-in one, or `package.module:Name` of a trusted module.
+
+    A class is made with the options. A function is the step itself, and options are further
+    keyword arguments.
+    """
+    return _made(name, resolve("local step", name, STEPS, lambda made: callable(made)), options)
+
+
+@lru_cache(maxsize=64)
+def _made(name: str, found: Callable[..., Any], options: Options) -> Step:
+    given = json.loads(options)
+    if isinstance(found, type):
+        made: Step = construct("local step", name, found, given, key="training.options")
+        return made
+    return partial(found, **given) if given else found
+
+
+def check_losses(name: str, losses: Sequence[Tensor], widths: Sequence[int]) -> None:
+    """A step returns one loss per width; fewer would be recorded as if they were all the same."""
+    if len(losses) != len(widths):
+        raise RequestError(
+            f"the local step {name!r} returned {len(losses)} losses for {len(widths)} widths: "
+            "return one per width"
+        )

@@ -1,12 +1,14 @@
 """The methods by name."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from slimfl.errors import RequestError
-from slimfl.federation.method import Method
-from slimfl.federation.slimfl import SlimFL
-from slimfl.federation.vanilla import Vanilla
+from slimfl.methods.method import Method
+from slimfl.methods.slimfl import SlimFL
+from slimfl.methods.vanilla import Vanilla
+from slimfl.naming import construct, module_of, resolve
 
 #: Every width's Vanilla FL side by side; accepted for any widths.
 VANILLA_ALL = "vanilla-all"
@@ -30,18 +32,34 @@ def vanilla_all_name(widths: tuple[float, ...]) -> str:
     return VANILLA_PAPER if widths == (0.5, 1.0) else VANILLA_ALL
 
 
-def method(name: str, widths: tuple[float, ...]) -> Method:
-    """The method of that name."""
+def method(
+    name: str,
+    widths: tuple[float, ...],
+    missing: str = "keep",
+    options: Mapping[str, Any] | None = None,
+) -> Method:
+    """The method of that name: a built-in one, or `package.module:Name` of a trusted module."""
     if name == "slimfl":
-        return SlimFL(len(widths))
+        return SlimFL(widths, missing)
     for index, width in enumerate(widths):
         if name == vanilla_name(width):
             return Vanilla(index, name)
-    known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
-    raise RequestError(
-        f"there is no method {name!r} for these widths; choose from {known}, or pass one of your "
-        "own in Python: slimfl.run(..., method=...) or slimfl.resume(..., method=...)"
+    if module_of(name) is None:
+        known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
+        raise RequestError(
+            f"there is no method {name!r} for these widths; choose from {known}, name one of your "
+            "own as package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
+        )
+    maker = resolve("method", name, {}, lambda made: hasattr(made, "aggregate"))
+    made: Method = construct(
+        "method",
+        name,
+        maker,
+        options or {},
+        {"widths": widths, "missing": missing, "name": name},
+        key="method_options",
     )
+    return made
 
 
 def expand(names: Iterable[str], widths: tuple[float, ...]) -> list[str]:

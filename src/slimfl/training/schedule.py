@@ -1,6 +1,6 @@
-"""What a device is asked to do in a round: which widths it trains, and the batches it takes.
+"""What a device does in a round, step by step: which batches, which widths, at which rate.
 
-A lesson is plain numbers, the same for every engine.
+A schedule is plain numbers, the same for every engine.
 """
 
 from dataclasses import dataclass
@@ -10,28 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import TrainingSection
+from slimfl.errors import RequestError
+from slimfl.naming import NO_OPTIONS, Options, as_options
 from slimfl.rng import generator
+from slimfl.training.steps import configured_step
 
 
 @dataclass(frozen=True)
-class Curriculum:
-    """What a method wants trained: several widths by the configured algorithm, or one alone."""
+class LocalWork:
+    """What a method wants trained on one device: plain values that cross processes as data."""
 
     widths: tuple[int, ...]
-    """Indices of the widths, ascending."""
-
-    @property
-    def one_width(self) -> bool:
-        """Whether a single width is trained, on labels."""
-        return len(self.widths) == 1
+    """Indices of the widths, ascending; they need not contain the full one."""
+    step: str | None = None
+    """The local step by its name; None: the configured one, or plain training for one width."""
+    options: Options = NO_OPTIONS
+    """Of the step, where the method names it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class LocalSchedule:
     """One device's work in one round."""
 
-    algorithm: str
-    order: str
+    step: str
+    """The local step by its name, and what it is made with."""
+    options: Options
     weights: tuple[float, ...]
     """Loss weight of every width of the network."""
     samples: NDArray[np.int64]
@@ -56,9 +59,9 @@ class Lesson:
         return np.asarray(np.diff(self.batch_offsets) @ self.visits)
 
 
-def lesson(
+def local_schedule(
     section: TrainingSection,
-    curriculum: Curriculum,
+    work: LocalWork,
     held: NDArray[np.int64],
     *,
     width_count: int,
@@ -67,24 +70,37 @@ def lesson(
     round: int,
     device: int,
     random: np.random.Generator | None = None,
-) -> Lesson:
-    """The lesson of a device that holds these samples; a function of (seed, round, device).
+) -> LocalSchedule:
+    """The schedule of a device that holds these samples; a function of (seed, round, device).
 
     `random` is the device's generator for the batches, where the caller has it already.
     """
     random = random or generator(seed, "batches", round, device)
     samples, offsets = _batches(section, held, random)
-    steps = len(offsets) - 1
-    return Lesson(
-        algorithm="one-width" if curriculum.one_width else section.algorithm,
-        order=section.order,
+    count = len(offsets) - 1
+    step, options = _step(section, work)
+    return LocalSchedule(
+        step=step,
+        options=options,
         weights=section.weights or (1 / width_count,) * width_count,
         samples=samples,
         batch_offsets=offsets,
-        visits=_visits(section, curriculum, width_count, steps, (seed, round, device)),
-        learning_rates=learning_rates(section, rounds, round, steps),
+        visits=_visits(section, work, width_count, count, (seed, round, device)),
+        learning_rates=learning_rates(section, rounds, round, count),
         key=(seed, round, device),
     )
+
+
+def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
+    if work.step == "one-width" and len(work.widths) != 1:
+        raise RequestError(
+            f"the local step 'one-width' trains one width, and {len(work.widths)} are assigned"
+        )
+    if work.step is not None:
+        return work.step, work.options
+    if len(work.widths) == 1:
+        return "one-width", NO_OPTIONS
+    return configured_step(section), as_options(section.options)
 
 
 def _batches(
@@ -118,15 +134,16 @@ def _batch_offsets(held: int, batch_size: int, epochs: int, steps: int | None) -
 
 def _visits(
     section: TrainingSection,
-    curriculum: Curriculum,
+    work: LocalWork,
     width_count: int,
     steps: int,
     key: tuple[int, int, int],
 ) -> NDArray[np.bool_]:
-    visits = _all_visits(curriculum.widths, width_count, steps)
-    inner = list(curriculum.widths[1:-1])
-    drop = len(curriculum.widths) - max(section.sampled_widths, 2)
-    if section.algorithm == "ustrain" and inner and drop > 0:
+    visits = _all_visits(work.widths, width_count, steps)
+    inner = list(work.widths[1:-1])
+    drop = len(work.widths) - max(section.sampled_widths, 2)
+    sandwich = work.step is None and section.algorithm == "ustrain"
+    if sandwich and inner and drop > 0:
         # the sandwich rule: the narrowest and the widest always, the others by lot
         seed, round, device = key
         random = generator(seed, "sandwich", round, device)

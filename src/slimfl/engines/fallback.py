@@ -1,0 +1,72 @@
+"""Two engines as one: what the fast one cannot train, the general one does, in the same round."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.engines.base import Engine, Outcome, Score, Task
+from slimfl.nn import Vector
+from slimfl.training import LocalWork
+
+log = logging.getLogger(__name__)
+
+
+class EngineWithFallback:
+    """Sends each task to the first engine if it supports the work, else to the second.
+
+    The second is made when it is first needed. Both keep what devices remember in one place.
+    """
+
+    def __init__(self, first: Engine, make_second: Callable[[], Engine]) -> None:
+        self.first, self._make_second = first, make_second
+        self.name, self.threads, self.states = first.name, first.threads, first.states
+        self._second: Engine | None = None
+        self._said = False
+
+    @property
+    def second(self) -> Engine:
+        """The general engine."""
+        if self._second is None:
+            self._second = self._make_second()
+        return self._second
+
+    def supports(self, work: LocalWork) -> str | None:
+        """What either of them does."""
+        return self.first.supports(work) and self.second.supports(work)
+
+    def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Train every device with the engine that can; outcomes in the order of the tasks."""
+        obstacles = {work: self.first.supports(work) for work in {task.work for task in tasks}}
+        others = [task for task in tasks if obstacles[task.work] is not None]
+        if not others:
+            yield from self.first.train(round, start, tasks)
+            return
+        if not self._said:
+            self._said = True
+            log.warning(
+                "round %d: %d of %d devices are trained by the %s engine: %s",
+                round,
+                len(others),
+                len(tasks),
+                self.second.name,
+                obstacles[others[0].work],
+            )
+        ours = [task for task in tasks if obstacles[task.work] is None]
+        from_first = self.first.train(round, start, ours)
+        from_second = self.second.train(round, start, others)
+        for task in tasks:
+            yield next(from_first if obstacles[task.work] is None else from_second)
+
+    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+        """The fast engine tests."""
+        return self.first.evaluate(parameters, widths)
+
+    def device_states(self) -> dict[str, NDArray[np.float32]]:
+        """What devices keep between rounds."""
+        return self.first.device_states()
+
+    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
+        """Take back what `device_states` gave."""
+        self.first.restore_device_states(states)

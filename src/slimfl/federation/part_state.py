@@ -1,0 +1,50 @@
+"""What a method or a channel keeps between rounds, as a checkpoint can hold it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.errors import RequestError
+from slimfl.methods import State
+
+Shapes = dict[str, tuple[int, ...]]
+
+#: Truth values, whole numbers and real numbers: what every version of safetensors stores.
+STORED_KINDS = "biuf"
+
+
+def shapes(state: State) -> Shapes:
+    """The shape of every array."""
+    return {name: value.shape for name, value in state.items()}
+
+
+def is_stored(array: NDArray[Any]) -> bool:
+    """Whether a checkpoint can hold an array."""
+    return array.dtype.kind in STORED_KINDS and array.dtype.itemsize <= 8
+
+
+def checked_state(part: str, state: Mapping[str, Any], before: State | None = None) -> State:
+    """A part's state, or a sentence that says why no checkpoint can hold it.
+
+    Names and shapes stay the same from round to round, so that a checkpoint can be told from one of
+    another run. The arrays are laid out in C order: safetensors would store a transposed array as
+    if it were not.
+    """
+    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+        raise RequestError(f"the state of {part} is not a dictionary with names as keys")
+    arrays = {name: np.asarray(value, order="C") for name, value in state.items()}
+    for name, array in arrays.items():
+        if not is_stored(array):
+            raise RequestError(
+                f"the state of {part} has {name!r} of type {array.dtype}, which checkpoints cannot "
+                "hold: use whole or real numbers of at most 64 bits (for complex numbers, two "
+                "arrays)"
+            )
+    if before is not None and shapes(arrays) != shapes(before):
+        raise RequestError(
+            f"the state of {part} was {shapes(before)} and became {shapes(arrays)}: keep names and "
+            "shapes the same in all rounds"
+        )
+    return arrays

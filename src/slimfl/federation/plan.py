@@ -1,0 +1,38 @@
+"""The plan of a round: who takes part, what each device is to train and send, over which link."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from slimfl.engines import Task
+from slimfl.methods import Assignment, State
+from slimfl.population import Population
+from slimfl.radio import Links, Signal
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One round as it is meant to go; one row per device that trains."""
+
+    round: int
+    devices: Population
+    assignments: list[Assignment]
+    signals: list[Signal]
+    links: Links
+    channel_state: State
+    """The channel's memory after this round."""
+    absent: list[int]
+    """Devices that were asked and did not answer."""
+    began_s: float = field(default_factory=time.perf_counter)
+
+    def __len__(self) -> int:
+        return len(self.assignments)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What the engine is to do."""
+        return [
+            Task(device, assignment.work)
+            for device, assignment in zip(self.devices.ids.tolist(), self.assignments, strict=True)
+        ]

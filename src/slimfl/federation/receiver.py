@@ -1,0 +1,172 @@
+"""From trained updates to arrivals: what the radio lets through, what is refused, the filters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from slimfl.config import Experiment
+from slimfl.engines import Missing, Outcome, Update
+from slimfl.federation.filters import Filter, Passage
+from slimfl.federation.plan import Plan
+from slimfl.federation.round_book import RoundBook
+from slimfl.federation.updates import RefusedUpdateError, check_update
+from slimfl.methods import Arrival, Positions
+from slimfl.nn import Segments, Vector
+from slimfl.radio import Channel, Links, Payload, Signal
+
+log = logging.getLogger(__name__)
+
+#: Updates that are received together: few enough to hold in memory.
+RECEIVED_AT_ONCE = 64
+
+
+class Receiver:
+    """The server's end of the radio."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        channel: Channel,
+        segments: Segments,
+        filters: Sequence[Filter],
+    ) -> None:
+        self.channel, self.segments, self.filters = channel, segments, filters
+        self.measured = experiment.radio.gains == "measured"
+        self.by_samples = experiment.federation.average == "samples"
+        self._where: dict[tuple[int, ...], Positions] = {}
+
+    def arrivals(
+        self, plan: Plan, outcomes: Iterator[Outcome], book: RoundBook
+    ) -> Iterator[Arrival]:
+        """Receive updates, a bounded number at a time, and pass on what came through."""
+        for begin in range(0, len(plan), RECEIVED_AT_ONCE):
+            rows = range(begin, min(begin + RECEIVED_AT_ONCE, len(plan)))
+            came = {row: self._usable(plan, row, next(outcomes)) for row in rows}
+            arrived = self._receive(
+                plan, {row: update for row, update in came.items() if update is not None}, book
+            )
+            for row in rows:
+                arrival = arrived.get(row)
+                if self.filters:
+                    arrival = self._filtered(plan, row, arrival)
+                if arrival is not None:
+                    yield arrival
+        # an engine may have a last word, such as that there was no quorum
+        next(outcomes, None)
+
+    def _receive(
+        self, plan: Plan, updates: dict[int, Update], book: RoundBook
+    ) -> dict[int, Arrival]:
+        """What comes through of some updates, by their rows in the plan."""
+        rows, sent = list(updates), [plan.signals[row] for row in updates]
+        links = self._links(plan, updates)
+        payloads = self._payloads(sent, list(updates.values()))
+        receptions = self.channel.receive(links, sent, payloads)
+        book.receive(rows, list(updates.values()), links, receptions)
+        arrived = {}
+        for k, (row, update) in enumerate(updates.items()):
+            delivered = sent[k].segments_decoded(int(receptions.decoded[k]))
+            if not delivered:
+                continue
+            try:
+                check_update(update.parameters, len(self.segments.of))
+                received = receptions.payloads[k] if receptions.payloads is not None else None
+                parameters = self._received(update.parameters, sent[k], received)
+                check_update(parameters, len(self.segments.of))
+            except RefusedUpdateError as error:
+                log.warning(
+                    "round %d: update of device %d refused: it %s",
+                    plan.round,
+                    update.device,
+                    error,
+                )
+                book.refused.append(update.device)
+                continue
+            weight = float(update.samples) if self.by_samples else 1.0
+            device, where = plan.devices.device(row), self._positions(delivered)
+            arrived[row] = Arrival(device, parameters, where, weight)
+        return arrived
+
+    def _filtered(self, plan: Plan, row: int, arrival: Arrival | None) -> Arrival | None:
+        """What the filters let pass; they also see the devices of which nothing came."""
+        passage = Passage(plan.devices.device(row), self._counted(plan, row), arrival)
+        for each in self.filters:
+            passage = each.on_passage(passage)
+        return passage.arrival
+
+    def _counted(self, plan: Plan, row: int) -> Positions | None:
+        """The parameters in whose mean a device counts, whatever it does; None if in none.
+
+        What the channel lets through is known beforehand from the seed, unless the device measures
+        its own gain or the channel looks at the payload: then all that was asked for is counted.
+        """
+        sent = plan.signals[row]
+        decoded = len(sent.messages)
+        if not self.measured and not self.channel.needs_payload:
+            [decoded] = self.channel.receive(plan.links.take([row]), [sent], None).decoded.tolist()
+        return self._positions(sent.segments_decoded(decoded)) if decoded else None
+
+    def _usable(self, plan: Plan, row: int, outcome: Outcome) -> Update | None:
+        """The update of a device, None with a word in the log if nothing usable came."""
+        if isinstance(outcome, Update):
+            if not self.measured or outcome.gain is not None:
+                return outcome
+            outcome = Missing(
+                outcome.device, "it reported no measured gain; give its node a gain-file"
+            )
+        log.warning(
+            "round %d: nothing from device %d: %s",
+            plan.round,
+            plan.devices.ids[row],
+            outcome.reason,
+        )
+        return None
+
+    def _links(self, plan: Plan, updates: dict[int, Update]) -> Links:
+        """The links that some updates came over; devices that measure know their gain best."""
+        links = plan.links.take(list(updates))
+        if not self.measured:
+            return links
+        gains = [update.gain for update in updates.values()]
+        return replace(links, gains=np.array(gains, np.float64))
+
+    def _payloads(
+        self, signals: Sequence[Signal], updates: Sequence[Update]
+    ) -> list[Payload] | None:
+        """The bytes on the air, for channels that touch them."""
+        if not self.channel.needs_payload:
+            return None
+        expected = self.segments.of.shape
+        return [
+            [
+                update.parameters[self._positions(message)].copy().view(np.uint8)
+                if update.parameters.shape == expected  # else it is refused on arrival
+                else np.zeros(0, np.uint8)
+                for message in sent.messages
+            ]
+            for sent, update in zip(signals, updates, strict=True)
+        ]
+
+    def _received(self, parameters: Vector, sent: Signal, payload: Payload | None) -> Vector:
+        """The parameters as they came out of the receiver."""
+        if payload is None:
+            return parameters
+        parameters = parameters.copy()
+        for message, content in zip(sent.messages, payload, strict=False):
+            parameters[self._positions(message)] = content.view(np.float32)
+        return parameters
+
+    def _positions(self, which: tuple[int, ...]) -> Positions:
+        """Where the parameters of some segments stand; one object per set, all as a slice."""
+        if which not in self._where:
+            everything = len(which) == len(self.segments.widths)
+            self._where[which] = (
+                slice(None)
+                if everything
+                else np.concatenate([self.segments.positions[s] for s in which])
+            )
+        return self._where[which]

@@ -1,0 +1,91 @@
+"""What happened in a round, written down device by device while updates stream by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from slimfl.engines import Update
+from slimfl.federation.plan import Plan
+from slimfl.radio import Ledger, Links, Receptions
+
+
+class RoundBook:
+    """Collects the facts of one round; it decides nothing."""
+
+    def __init__(self, plan: Plan, widths: int) -> None:
+        self.plan, self.widths = plan, widths
+        self.ledger = Ledger(widths)
+        self.rows: list[int] = []
+        """Rows of the plan from which an update came, in order."""
+        self.gains: list[float] = []
+        self.arrived: list[tuple[int, ...]] = []
+        """The segments that came through of each."""
+        self.refused: list[int] = []
+        self.losses = MeanLosses(widths)
+        self.images = 0
+        """Images that devices trained on, whatever the number of widths."""
+        self.images_by_width = np.zeros(widths, np.int64)
+        self.samples: list[int] = []
+        """How many samples each device holds."""
+
+    def receive(
+        self, rows: Sequence[int], updates: Sequence[Update], links: Links, receptions: Receptions
+    ) -> None:
+        """Enter some devices' updates and what the radio made of them."""
+        signals = [self.plan.signals[row] for row in rows]
+        self.ledger.add(links, signals, receptions)
+        self.rows += rows
+        self.gains += links.gains.tolist()
+        self.arrived += [
+            sent.segments_decoded(count)
+            for sent, count in zip(signals, receptions.decoded.tolist(), strict=True)
+        ]
+        for update in updates:
+            self.losses.add(update.losses.tolist())
+            self.images += int(update.images_seen.max())
+            self.images_by_width += update.images_seen
+            self.samples.append(update.samples)
+
+    @property
+    def devices(self) -> list[int]:
+        """Those that answered."""
+        ids: list[int] = self.plan.devices.ids[self.rows].tolist()
+        return ids
+
+    @property
+    def dropped_out(self) -> list[int]:
+        """Those that were asked and did not answer, or from which nothing usable came."""
+        asked: set[int] = set(self.plan.devices.ids.tolist())
+        return sorted({*self.plan.absent, *asked} - {*self.devices})
+
+    @property
+    def delivered(self) -> list[int]:
+        """For every segment, the devices whose copy of it was merged."""
+        merged = [
+            segments
+            for segments, device in zip(self.arrived, self.devices, strict=True)
+            if device not in self.refused
+        ]
+        return [sum(s in segments for segments in merged) for s in range(self.widths)]
+
+
+class MeanLosses:
+    """The mean over devices of every width's training loss, where a device trained that width."""
+
+    def __init__(self, widths: int) -> None:
+        self.counts, self.sums = [0] * widths, [0.0] * widths
+
+    def add(self, losses: Sequence[float]) -> None:
+        """Enter the losses of one device; NaN where it did not train a width."""
+        for i, loss in enumerate(losses):
+            if not math.isnan(loss):
+                self.counts[i] += 1
+                self.sums[i] += loss
+
+    @property
+    def mean(self) -> list[float]:
+        """0 where nobody trained a width."""
+        return [total / max(count, 1) for total, count in zip(self.sums, self.counts, strict=True)]

@@ -1,0 +1,134 @@
+"""What the server merges: updates as far as they arrived, one at a time.
+
+Everything is counted per parameter, not per segment, so that methods whose sub-networks are not
+nested need no second mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.errors import RequestError
+from slimfl.nn import Vector
+from slimfl.population import Device
+
+#: The positions of some parameters in the flat vector; a slice where it is all of them.
+Positions = NDArray[np.int64] | slice
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """What came through of one device's update."""
+
+    device: Device
+    parameters: Vector
+    """The whole vector; only `where` has arrived."""
+    where: Positions
+    weight: float
+
+
+class RunningMean:
+    """The mean of every parameter over the devices that delivered it.
+
+    Updates stream into running sums, so memory does not grow with the number of devices.
+    """
+
+    def __init__(self, last: Vector) -> None:
+        self.last = last
+        # float64: the sum of many float32 values must not depend on how many came before
+        self.sums = np.zeros(len(last), np.float64)
+        self._weights: dict[int, tuple[Positions, float]] = {}
+
+    def add(self, parameters: Vector, where: Positions, weight: float = 1.0) -> None:
+        """Add what arrived of one device."""
+        self.sums[where] += weight * parameters[where].astype(np.float64)
+        # positions are shared between devices: their weights add up before they are spread out
+        _, before = self._weights.get(id(where), (where, 0.0))
+        self._weights[id(where)] = where, before + weight
+
+    def weights(self) -> NDArray[np.float64]:
+        """The total weight of every parameter."""
+        total = np.zeros(len(self.last), np.float64)
+        for where, weight in self._weights.values():
+            total[where] += weight
+        return total
+
+    def result(self, missing: str = "keep") -> Vector:
+        """The new values.
+
+        A parameter that nobody delivered keeps its last value; with `missing="zero"` it becomes
+        zero when another one did arrive, which is case 2 of algorithm 2 read literally (erratum
+        E3). Nothing delivered at all leaves the model as it was (case 3).
+        """
+        weights = self.weights()
+        arrived = weights > 0
+        if not arrived.any():
+            return self.last.copy()
+        model = self.last.copy() if missing == "keep" else np.zeros_like(self.last)
+        model[arrived] = (self.sums[arrived] / weights[arrived]).astype(np.float32)
+        return model
+
+    def over_all(self, devices: int, absent: str, missing: str = "keep") -> Vector:
+        """The mean over all `devices` of the round, with weight 1 each.
+
+        Algorithm 2 divides by the number of devices that delivered. To divide by K counts the
+        others as something: as the `old` model, or as `zero`. This is not what the paper writes; it
+        is a reading that can be tried.
+        """
+        model, weights = self.result(missing), self.weights()
+        some = (weights > 0) & (weights < devices)
+        instead = self.last[some].astype(np.float64) if absent == "old" else 0.0
+        total = self.sums[some] + (devices - weights[some]) * instead
+        model[some] = (total / devices).astype(np.float32)
+        return model
+
+
+#: What still happens to the sums before they become a mean.
+OnSums = Callable[[RunningMean], None]
+
+
+class Arrivals:
+    """What arrives in a round, in the order of the devices; it can be read once.
+
+    `mean` is what most methods want. Iterating gives every single arrival, for methods that merge
+    in another way.
+    """
+
+    def __init__(
+        self,
+        last: Vector,
+        stream: Iterator[Arrival],
+        on_sums: OnSums | None = None,
+        *,
+        asked: int = 0,
+        absent: str = "skip",
+    ) -> None:
+        self.last, self._stream, self._on_sums = last, stream, on_sums
+        self._asked, self._absent = asked, absent
+
+    def __iter__(self) -> Iterator[Arrival]:
+        if self._on_sums is not None:
+            raise RequestError(
+                "this method reads single updates, and a filter such as privacy's noise works on "
+                "their mean only; leave the filter out or choose another method"
+            )
+        return self._stream
+
+    def mean(self, missing: str = "keep") -> Vector:
+        """The mean of every parameter over the devices that delivered it.
+
+        `missing` says what becomes of a parameter that nobody delivered: `keep` its last value, or
+        `zero`.
+        """
+        running = RunningMean(self.last)
+        for arrival in self._stream:
+            running.add(arrival.parameters, arrival.where, arrival.weight)
+        if self._on_sums is not None:
+            self._on_sums(running)
+        if self._absent != "skip":
+            return running.over_all(self._asked, self._absent, missing)
+        return running.result(missing)

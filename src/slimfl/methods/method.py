@@ -1,0 +1,73 @@
+"""What a federated method is: who trains and sends what, and how the server merges it.
+
+A method is a small frozen value. What it remembers between rounds is named arrays, which the run
+checkpoints and hands back; so a method with memory resumes to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.methods.arrivals import Arrivals
+from slimfl.naming import as_options
+from slimfl.nn import Vector
+from slimfl.population import Device
+from slimfl.radio import Messages
+from slimfl.rng import generator
+from slimfl.training import LocalWork
+
+#: What a method keeps from round to round.
+State = dict[str, NDArray[Any]]
+
+#: Makes the generator of one device in one round, when a method asks for it.
+Random = Callable[[], np.random.Generator]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one device does in one round: plain values, so that it crosses processes as data."""
+
+    widths: tuple[int, ...]
+    """Indices of the widths to train, ascending; they need not contain the full one."""
+    messages: Messages
+    """What to send, superposed: for each message, the segments that it carries."""
+    step: str | None = None
+    """The local step by its name; None: the configured one, or plain training for one width."""
+    step_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def work(self) -> LocalWork:
+        """The part that a device's trainer needs to know."""
+        return LocalWork(self.widths, self.step, as_options(self.step_options))
+
+
+class Method(Protocol):
+    """A method by its answers to four questions."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+
+    def evaluates(self) -> tuple[int, ...]:
+        """The widths that the method delivers, and so the ones to test."""
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
+        """What a device does in a round; None if it sits the round out."""
+
+    def initial_state(self, model: Vector) -> State:
+        """What the server remembers before the first round; an empty dictionary if nothing."""
+
+    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+        """The new global model and what the server remembers, from what arrived."""
+
+
+def full_assignment(method: Method, width_count: int) -> Assignment:
+    """What a method asks in the first round of a device that can train every width."""
+    device = Device(id=0, samples=1, max_width=width_count - 1, power_dbm=0.0, distance_m=1.0)
+    assignment = method.assign(device, 1, lambda: generator(0, "assignment"))
+    return assignment or Assignment((), ())

@@ -1,0 +1,34 @@
+"""SlimFL: algorithm 2 of the paper, for any number of widths."""
+
+from dataclasses import dataclass
+
+from slimfl.methods.arrivals import Arrivals
+from slimfl.methods.method import Assignment, Random, State
+from slimfl.nn import Vector
+from slimfl.population import Device
+
+
+@dataclass(frozen=True)
+class SlimFL:
+    """Every device trains all widths that it can at once and sends their segments superposed."""
+
+    widths: tuple[float, ...]
+    missing: str = "keep"
+    name: str = "slimfl"
+
+    def evaluates(self) -> tuple[int, ...]:
+        """All widths."""
+        return tuple(range(len(self.widths)))
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+        """One message per segment: a poor channel still yields the narrow model."""
+        widths = tuple(range(device.max_width + 1))
+        return Assignment(widths, messages=tuple((segment,) for segment in widths))
+
+    def initial_state(self, model: Vector) -> State:
+        """The server remembers nothing but the model."""
+        return {}
+
+    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+        """Each segment over the devices that delivered it: equation (6)."""
+        return arrivals.mean(self.missing), state

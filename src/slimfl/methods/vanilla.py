@@ -1,0 +1,38 @@
+"""Vanilla FL: federated averaging of one fixed width, without superposition."""
+
+from dataclasses import dataclass
+
+from slimfl.methods.arrivals import Arrivals
+from slimfl.methods.method import Assignment, Random, State
+from slimfl.nn import Vector
+from slimfl.population import Device
+
+
+@dataclass(frozen=True)
+class Vanilla:
+    """Every device that can trains one width and sends it whole, with all the power.
+
+    The message carries segments 1 to i+1 in the time that SlimFL has, so at the sum of their rates.
+    """
+
+    index: int
+    """Of the width."""
+    name: str
+
+    def evaluates(self) -> tuple[int, ...]:
+        """The one width."""
+        return (self.index,)
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
+        """The one width on labels, in one message; a device that cannot train it sits out."""
+        if device.max_width < self.index:
+            return None
+        return Assignment((self.index,), messages=(tuple(range(self.index + 1)),))
+
+    def initial_state(self, model: Vector) -> State:
+        """The server remembers nothing but the model."""
+        return {}
+
+    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+        """Federated averaging; the segments of wider widths are nobody's and stay as they are."""
+        return arrivals.mean(), state

@@ -1,0 +1,28 @@
+"""From the `radio` section to a channel: the paper's, or a user's own by `package.module:Name`."""
+
+from slimfl.config import OWN, RadioSection
+from slimfl.errors import RequestError
+from slimfl.naming import construct, resolve
+from slimfl.radio.channel import Channel
+from slimfl.radio.outage import outage_channel
+
+CHANNEL_MODELS = {"outage": outage_channel}
+
+
+def build_channel(section: RadioSection) -> Channel:
+    """The channel that the section describes.
+
+    A maker that has the parameter `radio` is given the section.
+    """
+    if section.model == OWN:
+        raise RequestError(
+            "the channel was an object of its author's: pass it again, "
+            "slimfl.run(..., channel=...) or slimfl.resume(..., channel=...)"
+        )
+    if section.model in CHANNEL_MODELS:
+        return CHANNEL_MODELS[section.model](section)
+    maker = resolve("channel", section.model, CHANNEL_MODELS, lambda made: hasattr(made, "receive"))
+    made: Channel = construct(
+        "channel", section.model, maker, section.options, {"radio": section}, key="radio.options"
+    )
+    return made

@@ -1,0 +1,68 @@
+"""What a channel is asked and what it answers.
+
+    links = what the channel does to every device in this round (generate)
+    receptions = what the server gets of every device's signal over its link (receive)
+
+Both are columns over the devices of a round, so that a million links are arrays, not objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.rng import generators
+
+Floats = NDArray[np.float64]
+
+#: What a channel or a method keeps from round to round: named arrays, so that saving it is free.
+State = dict[str, NDArray[Any]]
+
+#: What a device puts on the air, one array of bytes per message.
+Payload = list[NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The radio links of some devices in one round."""
+
+    seed: int
+    round: int
+    ids: NDArray[np.int64]
+    gains: Floats
+    """Fading power gain, mean 1 unless the channel says otherwise; NaN where it is not known."""
+    noise_to_power: Floats
+    """c / P = sigma^2 d^beta / P of each device."""
+    power_dbm: Floats
+    """Transmit power of each device."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, rows: Any) -> Links:
+        """The links in these rows."""
+        columns = (self.ids, self.gains, self.noise_to_power, self.power_dbm)
+        return Links(self.seed, self.round, *(column[rows] for column in columns))
+
+    def random(self, purpose: str) -> Iterator[np.random.Generator]:
+        """A generator for every link, for what a receiver draws: noise, bit errors."""
+        return generators(self.seed, purpose, self.round, self.ids.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Receptions:
+    """What came of the signals of some devices."""
+
+    decoded: NDArray[np.int64]
+    """Messages decoded in succession."""
+    attempts: NDArray[np.int64]
+    """Transmissions used, the first included."""
+    airtime_s: Floats
+    energy_j: Floats
+    """Transmit energy."""
+    payloads: Sequence[Payload] | None = None
+    """What the messages held on arrival, where the channel touches it; None: as sent."""
