@@ -22,7 +22,8 @@ from slimfl import theory
 from slimfl.cli.cost import PAPER
 from slimfl.config import FederationSection, RadioSection, TrainingSection
 from slimfl.errors import RequestError
-from slimfl.federation import SegmentAverage, converged_round
+from slimfl.federation import converged_round
+from slimfl.methods import RunningMean
 from slimfl.nn import (
     ULMobileNet,
     at_width,
@@ -34,16 +35,18 @@ from slimfl.nn import (
     segments,
     slimmable,
 )
+from slimfl.population import Population
 from slimfl.radio import (
+    Ledger,
     Superposition,
-    channel,
     decoding_frequencies,
     optimal_split,
-    radio_cost,
+    outage_channel,
+    outage_link,
     segment_bits,
     signal,
 )
-from slimfl.training import ALGORITHMS, hard_loss, soft_loss
+from slimfl.training import configured_step, hard_loss, soft_loss, step
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs/_ext"))
@@ -60,7 +63,7 @@ def superposed(section):
 
 
 def probabilities(section):
-    return channel(section).decoding_probabilities(superposed(section).coding)
+    return outage_link(section).decoding_probabilities(superposed(section).coding)
 
 
 # E1
@@ -122,7 +125,7 @@ def test_e2_lines_15_to_20_lose_what_arrives_and_ours_gives_table_6(name):
     assert half.any()
     assert full[half].all()
     told = misprints.frequencies(name)[:2]
-    drawn = decoding_frequencies(channel(section), superposed(section).coding, DRAWS)
+    drawn = decoding_frequencies(outage_link(section), superposed(section).coding, DRAWS)
     assert drawn == pytest.approx(told, abs=error)
     assert abs(full.mean() - told[1]) > 5 * error
 
@@ -130,7 +133,7 @@ def test_e2_lines_15_to_20_lose_what_arrives_and_ours_gives_table_6(name):
 def test_e2_a_better_gain_delivers_more_and_never_less():
     section = RadioSection(channel="poor")
     gains = np.linspace(0, 3, 400)
-    decoded = channel(section).decoded(superposed(section).coding, gains)
+    decoded = outage_link(section).decoded(superposed(section).coding, gains)
     assert (np.diff(decoded.astype(int)) >= 0).all()
     assert set(decoded) == {0, 1, 2}
 
@@ -150,15 +153,15 @@ def test_e3_case_2_keeps_rh_and_the_literal_reading_is_an_option(network):
     mask = parts.mask(0.5)
     last = flatten(network)
     updates = [last + 1, last + 3]
-    kept, zeroed = (SegmentAverage(parts, last, missing) for missing in ("keep", "zero"))
+    mean = RunningMean(last)
     for update in updates:
-        kept.add(update, (0,))
-        zeroed.add(update, (0,))
+        mean.add(update, parts.positions[0])
+    kept, zeroed = mean.result("keep"), mean.result("zero")
     literal = misprints.algorithm_2_case_2(updates, mask).numpy()
-    np.testing.assert_allclose(zeroed.result(), literal, rtol=1e-6)
+    np.testing.assert_allclose(zeroed, literal, rtol=1e-6)
     assert not literal[~mask].any()
-    np.testing.assert_allclose(kept.result()[mask], last[mask] + 2, rtol=1e-5)
-    assert np.array_equal(kept.result()[~mask], last[~mask])
+    np.testing.assert_allclose(kept[mask], last[mask] + 2, rtol=1e-5)
+    assert np.array_equal(kept[~mask], last[~mask])
     assert FederationSection().missing == "keep"
 
 
@@ -279,13 +282,17 @@ def test_e7_the_3_52_of_table_6_are_mbytes_and_no_percentage():
 def test_e7_our_ledger_gives_the_difference_in_bits():
     section = RadioSection(channel="poor", accounting="paper")
     bits = segment_bits(section, [1, 1])
-    link = channel(section)
-    gains = link.gains(0, 0, DRAWS)
+    devices = Population.alike(
+        np.ones(DRAWS, np.int64), max_width=1, power_dbm=23.0, distance_m=100.0
+    )
+    channel = outage_channel(section)
+    links, _ = channel.links({}, 0, devices, seed=0)
     dropped = []
     for messages in (((0,), (1,)), ((0, 1),)):
-        sent = signal(section, messages, 2)
-        uploads = [(sent, int(count)) for count in link.decoded(sent.coding, gains)]
-        dropped.append(sum(radio_cost(section, bits, uploads).bits_dropped) / 8 / 2**20)
+        sent = [signal(section, messages, 2, tuple(bits))] * DRAWS
+        ledger = Ledger(2)
+        ledger.add(links, sent, channel.receive(links, sent, None))
+        dropped.append(sum(ledger.total().bits_dropped) / 8 / 2**20)
     slim, _, vanilla = misprints.TABLE_6["poor"]
     assert dropped == pytest.approx([slim[2], vanilla[1]], abs=4)
     # one gain for both methods, so the difference is sharper than either
@@ -427,7 +434,8 @@ class Device:
         self.optimiser.step()
 
     def run(self, algorithm, order, weights):
-        ALGORITHMS[algorithm, order](self.forward, self.labels, [0, 1], weights, self.update)
+        name = configured_step(TrainingSection(algorithm=algorithm, order=order))
+        step(name)(self.forward, self.labels, [0, 1], weights, self.update)
 
     def gradient_of(self, loss):
         return torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, self.parameters())])
@@ -544,8 +552,8 @@ def test_e14_the_variance_stays_below_the_sharper_constant(weights, devices):
     for round in range(4000):
         noise = random.normal(size=(devices, 10)) / math.sqrt(10)
         gradient = weights[0] * noise * narrow + weights[1] * noise
-        gains = channel(section).gains(0, round, devices)
-        decoded = channel(section).decoded(coding, gains)[:, None]
+        gains = outage_link(section).gains(0, round, devices)
+        decoded = outage_link(section).decoded(coding, gains)[:, None]
         delivered = np.where(narrow, (decoded >= 1) / p[0], (decoded >= 2) / p[1])
         squares.append(np.sum(np.sum(gradient * delivered, axis=0) ** 2) / devices**2)
     measured = fmean(squares)

@@ -10,6 +10,7 @@ FREE = {
     "rounds": 31,
     "threads": 3,
     "track": ["tensorboard"],
+    "callbacks": [{"name": "some.module:StopAt", "options": {"accuracy": 0.9}}],
     "data.dir": "/elsewhere",
     "federation.checkpoint_every": 7,
     "federation.stop_on_convergence": True,
@@ -23,9 +24,20 @@ FREE = {
     "flower.identity": "claimed",
 }
 
+#: What must be set as well, before and after the change.
+NEEDS = {
+    "federation.stop_on_convergence": {"federation.convergence_window": 7},
+    "method_options": {"method": "some.module:Method"},
+    "data.options": {"data.dataset": "some.module:dataset"},
+    "training.options": {"training.algorithm": "some.module:Step"},
+    "radio.options": {"radio.model": "some.module:Channel"},
+}
+
 #: Keys that may not.
 COUNTS = {
     "method": "vanilla-1.0x",
+    "method_options": {"weak": 3},
+    "data.options": {"size": 9},
     "seed": 1,
     "engine": "torch",
     "data.dataset": "mnist",
@@ -41,6 +53,7 @@ COUNTS = {
     "model.options": {"channels": 7},
     "model.initialisation": "xavier",
     "training.algorithm": "ustrain",
+    "training.options": {"smoothing": 0.2},
     "training.order": "accumulate",
     "training.weights": [0.3, 0.7],
     "training.sampled_widths": 3,
@@ -57,6 +70,8 @@ COUNTS = {
     "training.epochs": 2,
     "training.steps": 7,
     "training.optimiser_state": "fresh",
+    "radio.model": "some.module:Channel",
+    "radio.options": {"correlation": 0.5},
     "radio.channel": "good",
     "radio.noise_dbm": -45.0,
     "radio.power_dbm": 20.0,
@@ -73,6 +88,7 @@ COUNTS = {
     "federation.dropout": 0.1,
     "federation.average": "samples",
     "federation.missing": "zero",
+    "federation.absent": "old",
     "federation.evaluate_every": 7,
     "privacy.clip_norm": 1.0,
     "privacy.delta": 0.1,
@@ -93,12 +109,15 @@ def test_every_key_is_decided():
 
 @pytest.mark.parametrize(("key", "value"), FREE.items())
 def test_a_circumstance_changes_nothing(key, value):
-    assert round_identity(experiment(**{key: value})) == round_identity(experiment())
+    needed = NEEDS.get(key, {})
+    changed = experiment(**{key: value}, **needed)
+    assert round_identity(changed) == round_identity(experiment(**needed))
 
 
 @pytest.mark.parametrize(("key", "value"), COUNTS.items())
 def test_a_setting_counts_and_is_named(key, value):
-    default, changed = experiment(), experiment(**{key: value})
+    needed = NEEDS.get(key, {})
+    default, changed = experiment(**needed), experiment(**{key: value}, **needed)
     assert round_identity(changed) != round_identity(default)
     assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
 

@@ -144,7 +144,8 @@ def test_a_run_folder_is_no_group(here, tmp_path):
 
 def test_folders_without_an_experiment_are_empty(here, tmp_path):
     (tmp_path / "g/slimfl-seed0").mkdir(parents=True)
-    (tmp_path / "g/slimfl-seed0/experiment.toml.tmp").write_text("rou")
+    leftover = ".experiment.toml.0123456789abcdef.tmp"  # of a kill while it was written
+    (tmp_path / "g/slimfl-seed0" / leftover).write_text("rou")
     status, _, error = here("resume", "g")
     assert status == 2
     assert "use `slimfl run`" in error

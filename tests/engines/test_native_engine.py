@@ -11,8 +11,8 @@ import slimfl
 from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import SegmentAverage, Simulation
-from slimfl.training import Curriculum
+from slimfl.federation import Simulation
+from slimfl.methods import Assignment, SlimFL
 
 DATASET = synthetic(train=260, test=90, size=7)
 
@@ -57,20 +57,17 @@ def test_the_other_algorithms(algorithm, order):
 
 
 @dataclass(frozen=True)
-class SomeWidths:
+class SomeWidths(SlimFL):
     """A method whose devices train and send a part of the widths only."""
 
-    widths: tuple[int, ...]
-    name = "some-widths"
+    trained: tuple[int, ...] = ()
+    name: str = "some-widths"
 
-    def trains(self, device):
-        return Curriculum(self.widths)
+    def evaluates(self):
+        return self.trained
 
-    def sends(self, device):
-        return tuple((i,) for i in range(max(self.widths) + 1))
-
-    def merge(self, segments, start, missing):
-        return SegmentAverage(segments, start, missing)
+    def assign(self, device, round, random):
+        return Assignment(self.trained, tuple((i,) for i in range(max(self.trained) + 1)))
 
 
 @pytest.mark.parametrize("widths", [(0,), (1,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
@@ -85,7 +82,7 @@ class SomeWidths:
 )
 def test_some_of_the_widths_without_the_full_one(widths, algorithm, order):
     assert_same(
-        method_object=SomeWidths(widths),
+        method_object=SomeWidths((0.25, 0.5, 1.0), trained=widths),
         training={"algorithm": algorithm, "order": order, "steps": 3, "batch_size": 8},
         model={"widths": (0.25, 0.5, 1.0)},
     )

@@ -100,13 +100,51 @@ def test_cohorts_are_chosen_for_small_steps_only():
     assert not large.engine.cohorts_pay
 
 
+SUMMED = """
+def summed(forward, labels, widths, weights, update):
+    from torch.nn.functional import cross_entropy
+    losses = [cross_entropy(forward(i), labels, reduction="sum") for i in widths]
+    update(sum(losses))
+    return losses[:{count}]
+"""
+
+
+@pytest.fixture
+def own_step(tmp_path, monkeypatch):
+    """A step that sums over its batch, which in a cohort would be the batch of all devices."""
+
+    def write(name, count=2):
+        (tmp_path / f"{name}.py").write_text(SUMMED.format(count=count))
+        return f"{name}:summed"
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return write
+
+
+def test_an_own_step_sees_one_device_at_a_time(own_step, monkeypatch):
+    from slimfl.engines import torch_engine
+
+    settings = SETTINGS | {"rounds": 2, "training__algorithm": own_step("summed_step")}
+    with monkeypatch.context() as patch:
+        patch.setattr(torch_engine, "SMALL_STEP", 0)
+        side_by_side = slimfl.run(network=small_network(), **settings)
+    as_cohorts = slimfl.run(network=small_network(), **settings)
+    np.testing.assert_array_equal(as_cohorts.parameters, side_by_side.parameters)
+
+
+def test_a_step_that_returns_too_few_losses_is_named(own_step):
+    name = own_step("short_step", count=1)
+    with pytest.raises(slimfl.RequestError, match="'short_step:summed' returned 1 losses for 2"):
+        slimfl.run(network=small_network(), **SETTINGS | {"training__algorithm": name})
+
+
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("cohorts", [False, True])
 def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
-    from slimfl.engines import Task, Workload
+    from slimfl.engines import Workload
     from slimfl.engines.torch_engine import TorchEngine
 
     experiment = slimfl.config.build({"training": {"steps": 3, "batch_size": 8}, "engine": "torch"})
@@ -115,7 +153,7 @@ def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
         Workload(experiment, DATASET, sim.partition), small_network(), device=device
     )
     engine.cohorts_pay = cohorts
-    tasks = [Task(k, sim.method.trains(k)) for k in range(10)]
+    tasks = sim.plan().tasks
     for round in (1, 2):  # optimiser states go to the host and come back
         reference = list(sim.engine.train(round, sim.global_model, tasks))
         updates = list(engine.train(round, sim.global_model, tasks))

@@ -99,8 +99,9 @@ def test_length_is_no_part_of_a_key_unless_rounds_depend_on_it():
         assert tiny(**changes).key == base.key, changes
     cosine = {"training__schedule": "cosine"}
     assert tiny(**cosine).key != tiny(**cosine, rounds=4).key
-    stops = {"federation__stop_on_convergence": True}
-    assert tiny(**stops).key != tiny(**stops, federation__convergence_window=7).key
+    stops = {"federation__stop_on_convergence": True, "rounds": 9}
+    windows = [{"federation__convergence_window": rounds} for rounds in (7, 8)]
+    assert tiny(**stops, **windows[0]).key != tiny(**stops, **windows[1]).key
 
 
 def test_standard_reads_the_beginning_of_the_papers_runs():

@@ -21,7 +21,7 @@ from slimfl.experiments.convex_study import (
     study,
 )
 from slimfl.experiments.convex_variance import deliveries, exact_variance, sampled_variance
-from slimfl.federation import SegmentAverage
+from slimfl.methods import RunningMean
 from slimfl.radio import Superposition, optimal_split_numeric
 from slimfl.rng import generator
 
@@ -128,13 +128,15 @@ def test_training_equals_a_loop_over_devices_with_the_servers_average(uneven, no
         gains = channel.gains(seed, t, repetitions * 4)
         noise = generator(seed, "convex-noise", t).standard_normal((repetitions, 4, 7))
         for r in range(repetitions):
-            average = SegmentAverage(uneven.segments, models[r].astype(np.float32))
+            mean = RunningMean(models[r].astype(np.float32))
             for k in range(4):
                 g = uneven.gradients(models[r][None])[0, k]
                 g = g + uneven.noise_deviations[k] * noise[r, k]
                 delivered = np.flatnonzero(gains[r * 4 + k] >= thresholds)
-                average.add((models[r] - eta * g).astype(np.float32), delivered)
-            models[r] = average.result()
+                for segment in delivered:
+                    where = uneven.segments.positions[segment]
+                    mean.add((models[r] - eta * g).astype(np.float32), where)
+            models[r] = mean.result()
     expected = np.array(expected).T - global_loss(uneven, uneven.optimum)
     np.testing.assert_allclose(measured, expected, rtol=1e-3, atol=1e-5)  # the server's float32
 

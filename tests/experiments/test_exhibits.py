@@ -29,7 +29,7 @@ from slimfl.experiments.reproduce import (
 )
 from slimfl.experiments.scale import ALPHAS, SCALES
 from slimfl.experiments.verdict import Verdict
-from slimfl.federation import RunFolder
+from slimfl.federation import RoundRecord, RunFolder
 from slimfl.report import RunRecord
 
 SMOKE = SCALES["smoke"]
@@ -135,8 +135,7 @@ def record(cell, accuracy):
     lines = []
     for number in range(1, experiment.rounds + 1):
         wobble = 1 if number % 2 else -1
-        lines.append(
-            {
+        values = {
                 "round": number,
                 "accuracy": {w: (accuracy[experiment.method, w] + wobble) / 100 for w in widths},
                 "devices": list(range(10)), "dropped_out": [], "refused": [],
@@ -144,8 +143,8 @@ def record(cell, accuracy):
                 "bits_decoded": [1.0, 1.0], "bits_dropped": [0.0, 0.0], "airtime_s": 1.0,
                 "energy_j": 1.0, "paper_power_mw": 199.5, "paper_mflops": 1.0,
                 "seconds": {"training": 1.0, "evaluation": 1.0},
-            }
-        )  # fmt: skip
+            }  # fmt: skip
+        lines.append(RoundRecord.model_validate(values))
     return RunRecord(Path(cell.name), experiment, {}, lines, [])
 
 

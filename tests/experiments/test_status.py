@@ -15,13 +15,22 @@ from slimfl.grids import complete
 STANDARD = SCALES["standard"]
 
 
+#: A round in which nobody answered.
+ROUND = {
+    **{key: [] for key in ("devices", "dropped_out", "refused", "gains", "decoded")},
+    **{key: [0, 0] for key in ("delivered", "bits_sent", "bits_decoded", "bits_dropped")},
+    **dict.fromkeys(("airtime_s", "energy_j", "paper_power_mw", "paper_mflops"), 0.0),
+    "accuracy": {},
+}
+
+
 def begin(one, cache, rounds, seconds):
     """A run folder with rounds that took so long."""
     folder = one.folder(cache)
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text(config.dump(one.grown))
     taken = {"training": seconds * 0.75, "evaluation": seconds * 0.25}
-    lines = ({"round": n, "seconds": taken} for n in range(1, rounds + 1))
+    lines = ({**ROUND, "round": n, "seconds": taken} for n in range(1, rounds + 1))
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

@@ -24,7 +24,7 @@ def entry(tmp_path_factory):
 
 def changed(entry, change):
     """The entry with other metrics in it."""
-    lines = json.loads(json.dumps(entry.lines))
+    lines = [line.model_copy(deep=True) for line in entry.lines]
     change(lines)
     copy = replace(entry)
     copy.__dict__["lines"] = lines
@@ -125,5 +125,5 @@ def test_a_fingerprint_is_of_what_is_drawn():
 def test_metrics_are_read_as_they_were_packed(entry):
     cell, stored = entry
     raw = lzma.decompress((stored.folder / "metrics.jsonl.xz").read_bytes())
-    assert [json.loads(line) for line in raw.splitlines()] == stored.lines
+    assert [json.loads(line) for line in raw.splitlines()] == [r.as_json() for r in stored.lines]
     assert find(stored.folder.parent, cell).lines == stored.lines

@@ -6,8 +6,7 @@ import pytest
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import Simulation
-from slimfl.federation.absent import over_all
-from slimfl.federation.merge import SegmentAverage
+from slimfl.methods import RunningMean
 from slimfl.nn import ULMobileNet, segments
 
 TINY = {
@@ -29,16 +28,16 @@ def test_a_mean_over_models_in_which_what_is_lost_was_filled_in(absent):
     last = random.normal(size=size).astype(np.float32)
     models = random.normal(size=(5, size)).astype(np.float32)
     delivered = [(0, 1), (0,), (), (0, 1), (0,)]
-    average = SegmentAverage(cut, last)
+    mean = RunningMean(last)
     filled = []
     for model, arrived in zip(models, delivered, strict=True):
-        if arrived:
-            average.add(model, arrived)
+        for segment in arrived:
+            mean.add(model, cut.positions[segment])
         whole = last.copy() if absent == "old" else np.zeros_like(last)
         for segment in arrived:
             whole[cut.positions[segment]] = model[cut.positions[segment]]
         filled.append(whole.astype(np.float64))
-    got = over_all(average, 5, absent)
+    got = mean.over_all(5, absent)
     np.testing.assert_allclose(got, np.mean(filled, axis=0), rtol=1e-6, atol=1e-7)
 
 
@@ -46,10 +45,10 @@ def test_what_nobody_sends_or_delivers_stays():
     cut = segments(ULMobileNet(), (0.5, 1.0))
     size = sum(len(where) for where in cut.positions)
     last, model = np.full(size, 3, np.float32), np.full(size, 5, np.float32)
-    average = SegmentAverage(cut, last)
-    np.testing.assert_array_equal(over_all(average, 4, "zero"), last)
-    average.add(model, (0,))
-    got = over_all(average, 4, "zero")
+    mean = RunningMean(last)
+    np.testing.assert_array_equal(mean.over_all(4, "zero"), last)
+    mean.add(model, cut.positions[0])
+    got = mean.over_all(4, "zero")
     assert (got[cut.positions[0]] == 1.25).all()
     assert (got[cut.positions[1]] == 3).all()
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from safetensors.numpy import save_file
 import slimfl
 from slimfl.errors import RequestError
 from slimfl.federation import checkpoint as checkpoints
+from slimfl.naming import trusting
 
 SETTINGS = {
     "rounds": 4,
@@ -199,3 +201,80 @@ def test_a_state_that_says_nothing_is_a_damaged_one(stopped, change, caplog):
     resumed = slimfl.resume(stopped)
     assert "round-00000002.safetensors is damaged" in caplog.text
     np.testing.assert_array_equal(resumed.parameters, whole.parameters)
+
+
+HOWTO = Path(__file__).parents[2] / "docs/howto"
+
+
+@pytest.fixture
+def with_memory(tmp_path, monkeypatch):
+    """A stopped run whose method and channel keep something."""
+    monkeypatch.syspath_prepend(str(HOWTO))
+    named = {
+        "method": "mylab.momentum:CappedMomentum",
+        "radio__model": "mylab.drifting:DriftingFading",
+    }
+    with trusting(["mylab"]):
+        slimfl.run(out=tmp_path / "run", **SETTINGS | named | {"rounds": 2})
+        edit(tmp_path / "run", rounds=4)
+        yield tmp_path / "run"
+
+
+def set_to(name, value):
+    def change(state, tensors):
+        tensors[name] = value(tensors.get(name))
+
+    return change
+
+
+def without(name):
+    return lambda state, tensors: tensors.pop(name)
+
+
+MISFITS = {
+    "no velocity": without("method/velocity"),
+    "no fading": without("channel/fading"),
+    "a shorter velocity": set_to("method/velocity", lambda v: v[:-1]),
+    "another shape of the same size": set_to("channel/fading", lambda v: v.reshape(5, 2)),
+    "more than the method keeps": set_to("method/more", lambda v: np.zeros(3)),
+    "more than the channel keeps": set_to("channel/more", lambda v: np.zeros(3)),
+    "a part that there is not": set_to("server/velocity", lambda v: np.zeros(3)),
+    "complex numbers": set_to("channel/fading", lambda v: v.astype(np.complex64)),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_memory_of_other_names_or_shapes_is_refused(with_memory, misfit):
+    for file in (with_memory / "checkpoints").glob("round-*.safetensors"):
+        rewrite(file, MISFITS[misfit])
+    assert_refused(with_memory, "does not fit this run")
+
+
+def test_memory_where_there_should_be_none_is_refused(stopped):
+    for file in (stopped / "checkpoints").glob("round-*.safetensors"):
+        rewrite(file, set_to("method/velocity", lambda v: np.zeros(3)))
+    assert_refused(stopped, "method and channel keep nothing", "'method/velocity': (3,)")
+
+
+def test_memory_that_fits_is_used(with_memory):
+    """The run goes on, and with what the checkpoint holds: another velocity, another model."""
+    copy = shutil.copytree(with_memory, with_memory.parent / "copy")
+    for file in (copy / "checkpoints").glob("round-*.safetensors"):
+        rewrite(file, set_to("method/velocity", lambda v: v + 1))
+    ours, theirs = (slimfl.resume(path).parameters for path in (with_memory, copy))
+    assert (ours != theirs).any()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("method_options", "{ momentum = 0.5 }"), ("options", "{ correlation = 0.5 }")],
+)
+def test_options_of_own_parts_are_settings_like_others(with_memory, key, value):
+    file = with_memory / "experiment.toml"
+    text = file.read_text()
+    section = "" if key == "method_options" else "[radio]\n"
+    text = re.sub(rf"(?m)^\[{'radio.options' if section else key}\]\n(.+\n)*", "", text)
+    assert section in text
+    entry = f"{key} = {value}\n"
+    file.write_text(text.replace(section, section + entry, 1) if section else entry + text)
+    assert_refused(with_memory, "made with other settings", "momentum" if not section else "0.5")

@@ -5,11 +5,17 @@ import pytest
 
 from slimfl.config import FederationSection, build
 from slimfl.errors import RequestError
-from slimfl.federation import converged_round, convergence
+from slimfl.federation import RoundRecord, converged_round
+from slimfl.federation import convergence as convergence_of
 
 SECTION = FederationSection(
     convergence_window=5, convergence_accuracy=0.8, convergence_deviation=0.05
 )
+
+
+def convergence(lines, section):
+    """From rounds and accuracies alone."""
+    return convergence_of([RoundRecord.model_construct(**line) for line in lines], section)
 
 
 def naive(accuracies, section):

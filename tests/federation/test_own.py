@@ -11,14 +11,14 @@ from torch import nn
 import slimfl
 from slimfl.config import RadioSection, build
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
-from slimfl.federation import RunFolder, SegmentAverage, SlimFL, own
+from slimfl.federation import RunFolder, own
 from slimfl.federation import run as run_simulation
 from slimfl.grids import Job, complete
+from slimfl.methods import Assignment, SlimFL
 from slimfl.nn import slimmable
-from slimfl.radio import OutageChannel, Rayleigh, noise_to_power
-from slimfl.report import expected_shares, find, plots, summaries, summarise, write_report
+from slimfl.radio import OutageChannel, outage_channel
+from slimfl.report import expected_of, find, plots, summaries, summarise, write_report
 from slimfl.report.groups import group
-from slimfl.training import Curriculum
 
 SMALL = {
     "rounds": 3,
@@ -48,19 +48,28 @@ class Half:
 
     inner: OutageChannel
     factor: float = 0.5
+    closed_form: bool = False
+    needs_payload: bool = False
 
-    def gains(self, seed, round, devices):
-        return self.factor * self.inner.gains(seed, round, devices)
+    def start(self, population, seed):
+        return self.inner.start(population, seed)
 
-    def decoded(self, signal, gains):
-        return self.inner.decoded(signal, gains)
+    def links(self, state, round, devices, seed):
+        links, state = self.inner.links(state, round, devices, seed)
+        return replace(links, gains=self.factor * links.gains), state
 
-    def decoding_probabilities(self, signal):
-        return self.inner.decoding_probabilities(signal)
+    def receive(self, links, signals, payloads):
+        return self.inner.receive(links, signals, payloads)
+
+    def probabilities(self, devices, signal):
+        if not self.closed_form:
+            return None
+        thresholds = signal.coding.thresholds(self.inner.noise_to_power(devices))
+        return self.inner.fading.survival(thresholds / self.factor)
 
 
-def channel(factor=0.5):
-    return Half(OutageChannel(noise_to_power(RadioSection()), Rayleigh()), factor)
+def channel(factor=0.5, closed_form=False):
+    return Half(outage_channel(RadioSection()), factor, closed_form)
 
 
 @dataclass(frozen=True)
@@ -69,16 +78,18 @@ class Narrow:
 
     note: str = "first"
     name: str = "narrow"
-    widths = (0,)
 
-    def trains(self, device):
-        return Curriculum((0,))
+    def evaluates(self):
+        return (0,)
 
-    def sends(self, device):
-        return ((0,),)
+    def assign(self, device, round, random):
+        return Assignment((0,), ((0,),))
 
-    def merge(self, segments, last, missing):
-        return SegmentAverage(segments, last, missing)
+    def initial_state(self, model):
+        return {}
+
+    def aggregate(self, model, state, arrivals):
+        return arrivals.mean(), state
 
 
 def dataset(label=0):
@@ -117,10 +128,10 @@ def test_what_was_given_is_recorded_and_no_default_in_its_place(kind, tmp_path):
     names = {
         "network": tree["model"]["name"],
         "dataset": tree["data"]["dataset"],
-        "channel": tree["radio"]["fading"],
+        "channel": tree["radio"]["model"],
         "method": tree["method"],
     }
-    defaults = {"network": "ul-mobilenet", "dataset": "synthetic", "channel": "rayleigh"}
+    defaults = {"network": "ul-mobilenet", "dataset": "synthetic", "channel": "outage"}
     defaults["method"] = "slimfl"
     for other, name in names.items():
         if other == kind:
@@ -213,7 +224,7 @@ def test_what_is_named_is_not_taken_for_own(tmp_path):
     """The command line loads a dataset once and hands it to every run; a method may be ours."""
     experiment = build({"rounds": 1, "data": {"dataset": "synthetic", "train_samples": 100}})
     for data in (load_section(experiment.data), None):
-        sim = slimfl.Simulation(experiment, dataset=data, method=SlimFL(2))
+        sim = slimfl.Simulation(experiment, dataset=data, method=SlimFL((0.5, 1.0)))
         assert sim.provenance()["own"] == {}
         assert sim.experiment.data.dataset == "synthetic"
     cut = slimfl.Simulation(experiment, dataset=load("synthetic"))  # all samples, not 100
@@ -260,12 +271,12 @@ class _Grey(dict):
         return "#888888"
 
 
-def test_the_report_draws_no_expectation_beside_an_own_channel(tmp_path):
+def test_the_report_draws_no_expectation_beside_a_channel_without_one(tmp_path):
     begun(tmp_path / "own", "channel")
     slimfl.run(out=tmp_path / "named", **{**SMALL, "data__dataset": "synthetic"})
     mine, named = find([tmp_path / "own", tmp_path / "named"])
-    assert expected_shares(mine.experiment) is None
-    assert expected_shares(named.experiment) is not None
+    assert expected_of(mine.experiment, mine.provenance) is None
+    assert expected_of(named.experiment, named.provenance) is not None
     page = write_report([mine], tmp_path / "report.html").read_text()
     name = f"{__name__}:Half"
     assert f"own channel {name}" in page
@@ -282,10 +293,23 @@ def test_the_report_draws_no_expectation_beside_an_own_channel(tmp_path):
     assert rows[0]["own"] == {"channel": name}
 
 
+def test_what_the_report_expects_is_what_the_run_s_own_channel_says(tmp_path):
+    """With gains half as strong, an exponential gain passes with the square of the probability."""
+    values = {**SMALL, "data__dataset": "synthetic"}
+    for name, given in (("own", {"channel": channel(closed_form=True)}), ("named", {})):
+        slimfl.run(out=tmp_path / name, **given, **values)
+    mine, named = find([tmp_path / "own", tmp_path / "named"])
+    paper = np.array(expected_of(named.experiment, named.provenance))
+    assert expected_of(mine.experiment, mine.provenance) == pytest.approx(paper**2)
+    rows = summarise([mine]).groups
+    plot = plots.delivered(list(zip(group([mine]), rows, strict=True)), _Grey())
+    assert len(plot["data"][1]["y"]) == 2
+
+
 def test_measured_gains_have_no_expectation_either():
     values = {"engine": "flower", "radio": {"gains": "measured"}}
-    assert expected_shares(build(values)) is None
-    assert expected_shares(build({**values, "radio": {}})) is not None
+    assert expected_of(build(values), {}) is None
+    assert expected_of(build({**values, "radio": {}}), {}) is not None
 
 
 def test_runs_with_different_own_objects_are_not_one_group(tmp_path):

@@ -14,9 +14,12 @@ from slimfl.config import DataSection, Experiment, PrivacySection, build
 from slimfl.data import synthetic
 from slimfl.engines import Missing, Update
 from slimfl.errors import RequestError, RunError
-from slimfl.federation import RefusedUpdateError, SegmentAverage, Simulation
-from slimfl.federation.privacy import Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.federation import Simulation
+from slimfl.federation.filters import Passage
+from slimfl.federation.privacy import Clip, Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.methods import Arrival, RunningMean
 from slimfl.nn import Segments
+from slimfl.population import Device
 
 DATASET = synthetic(train=300, test=100, size=6)
 SIZES = (3000, 9000)
@@ -27,6 +30,43 @@ LAST = np.linspace(-1, 1, sum(SIZES)).astype(np.float32)
 def privacy(clip_norm=2.0, noise_multiplier=0.0, noise="seeded", devices=5):
     section = PrivacySection(clip_norm=clip_norm, noise_multiplier=noise_multiplier, noise=noise)
     return Privacy(section, devices, seed=3)
+
+
+def positions(delivered):
+    return np.concatenate([SEGMENTS.positions[s] for s in delivered])
+
+
+def sums(guard, devices, last=LAST, round=1):
+    """The sums of a round behind the clip, before noise.
+
+    Each device is (id, parameters, segments delivered); parameters are None if nothing usable came.
+    """
+    filters = [Clip(guard.clip_norm), guard]
+    running = RunningMean(last)
+    for each in filters:
+        each.begin(round, last)
+    for number, parameters, delivered in devices:
+        device, where = Device(number, 10, 1, 23.0, 100.0), positions(delivered)
+        arrival = None if parameters is None else Arrival(device, parameters, where, 1.0)
+        passage = Passage(device, where, arrival)
+        for each in filters:
+            passage = each.on_passage(passage)
+        running.add(passage.arrival.parameters, passage.arrival.where, passage.arrival.weight)
+    return running
+
+
+def noisy(guard, devices, round=1):
+    """The model of a round, with noise."""
+    running = sums(guard, devices, round=round)
+    guard.on_sums(running)
+    return running.result()
+
+
+def segment_weights(running):
+    """The weight of each segment, the same for all its parameters."""
+    found = [np.unique(running.weights()[positions([s])]) for s in range(len(SIZES))]
+    assert all(len(each) == 1 for each in found)
+    return [float(each[0]) for each in found]
 
 
 def update(scale, seed=0):
@@ -58,9 +98,8 @@ def test_epsilon_grows_with_the_rounds_and_does_not_overflow():
 def test_what_arrives_is_shortened_to_the_norm_and_nothing_else_enters():
     guard = privacy(clip_norm=2.0)
     for delivered, whole in (((0,), SIZES[0]), ((0, 1), len(LAST))):
-        average = SegmentAverage(SEGMENTS, LAST)
-        guard.add(average, update(50.0), delivered, 0)
-        change = average.result().astype(np.float64) - LAST
+        model = sums(guard, [(0, update(50.0), delivered)]).result()
+        change = model.astype(np.float64) - LAST
         assert np.linalg.norm(change) == pytest.approx(2.0, rel=1e-5)
         assert not change[whole:].any()
         direction = (update(50.0) - LAST)[:whole]
@@ -69,30 +108,28 @@ def test_what_arrives_is_shortened_to_the_norm_and_nothing_else_enters():
 
 
 def test_a_short_update_stays_as_it_is():
-    average = SegmentAverage(SEGMENTS, LAST)
-    privacy(clip_norm=2.0).add(average, update(1.9), (0, 1), 0)
-    np.testing.assert_allclose(average.result(), update(1.9), atol=1e-6)
+    model = sums(privacy(clip_norm=2.0), [(0, update(1.9), (0, 1))]).result()
+    np.testing.assert_allclose(model, update(1.9), atol=1e-6)
 
 
 def test_one_device_moves_the_sum_by_the_norm_at_most():
     """The sensitivity behind epsilon: with a device's contribution replaced by nothing."""
-    with_it, without = SegmentAverage(SEGMENTS, LAST), SegmentAverage(SEGMENTS, LAST)
-    guard = privacy(clip_norm=2.0)
-    for average in (with_it, without):
-        for device, delivered in ((0, (0,)), (1, (0, 1)), (2, (0, 1))):
-            guard.add(average, update(30.0 + device, seed=device), delivered, device)
-    guard.add(with_it, update(1e6, seed=9), (0, 1), 3)
-    guard.add(without, LAST, (0, 1), 3)
-    assert with_it.weights.tolist() == without.weights.tolist() == [4, 3]
+    others = [
+        (device, update(30.0 + device, seed=device), delivered)
+        for device, delivered in ((0, (0,)), (1, (0, 1)), (2, (0, 1)))
+    ]
+    with_it, without = (
+        sums(privacy(clip_norm=2.0), [*others, (3, parameters, (0, 1))])
+        for parameters in (update(1e6, seed=9), LAST)
+    )
+    assert segment_weights(with_it) == segment_weights(without) == [4, 3]
     assert np.linalg.norm(with_it.sums - without.sums) == pytest.approx(2.0, rel=1e-4)
 
 
 def test_the_noise_of_a_segment_follows_from_how_many_delivered_it():
-    average = SegmentAverage(SEGMENTS, LAST)
     guard = privacy(clip_norm=2.0, noise_multiplier=1.5)
-    for device, delivered in ((0, (0,)), (1, (0,)), (2, (0, 1))):
-        guard.add(average, LAST, delivered, device)
-    noise = guard.result(average, round=4).astype(np.float64) - LAST
+    model = noisy(guard, [(0, LAST, (0,)), (1, LAST, (0,)), (2, LAST, (0, 1))], round=4)
+    noise = model.astype(np.float64) - LAST
     for segment, count in ((0, 3), (1, 1)):
         values = noise[SEGMENTS.positions[segment]]
         expected = 1.5 * 2.0 / count
@@ -102,34 +139,37 @@ def test_the_noise_of_a_segment_follows_from_how_many_delivered_it():
 
 
 def test_a_segment_that_nobody_delivered_gets_no_noise():
-    average = SegmentAverage(SEGMENTS, LAST)
-    guard = privacy(noise_multiplier=1.0)
-    guard.add(average, update(1.0), (0,), 0)
-    model = guard.result(average, 1)
+    model = noisy(privacy(noise_multiplier=1.0), [(0, update(1.0), (0,))])
     np.testing.assert_array_equal(model[SEGMENTS.positions[1]], LAST[SEGMENTS.positions[1]])
+    assert (model[SEGMENTS.positions[0]] != LAST[SEGMENTS.positions[0]]).any()
 
 
 def test_a_bad_update_is_refused_but_counts_as_one_that_changes_nothing():
-    average = SegmentAverage(SEGMENTS, LAST)
-    guard = privacy()
-    bad = update(1.0)
-    bad[5] = np.nan
-    with pytest.raises(RefusedUpdateError, match="NaN"):
-        guard.add(average, bad, (0, 1), 0)
-    assert average.weights.tolist() == [1, 1]
-    np.testing.assert_array_equal(average.result(), LAST)
+    running = sums(privacy(), [(0, None, (0, 1))])
+    assert segment_weights(running) == [1, 1]
+    np.testing.assert_array_equal(running.result(), LAST)
+    sim = private_simulation(noise_multiplier=0.0)
+    start, decoded = sim.global_model.copy(), sim.channel.receive
+    sim.engine = Fake(
+        lambda start, device: update_of(
+            device, np.full_like(start, np.nan) if device == 4 else start
+        )
+    )
+    plan = sim.plan()
+    assert decoded(plan.links, plan.signals, None).decoded[4] > 0, "else it is not looked at"
+    line = sim.step()
+    assert line["refused"] == [4]
+    assert sim.privacy.heard[4] == 1
+    np.testing.assert_array_equal(sim.global_model, start)
 
 
 def test_seeded_noise_repeats_and_secret_noise_does_not():
-    def noisy(noise):
-        average = SegmentAverage(SEGMENTS, LAST)
-        guard = privacy(noise_multiplier=1.0, noise=noise)
-        guard.add(average, LAST, (0, 1), 0)
-        return guard.result(average, 7)
+    def model(noise):
+        return noisy(privacy(noise_multiplier=1.0, noise=noise), [(0, LAST, (0, 1))], round=7)
 
-    np.testing.assert_array_equal(noisy("seeded"), noisy("seeded"))
-    assert (noisy("secret") != noisy("secret")).mean() > 0.99
-    assert (noisy("secret") != noisy("seeded")).mean() > 0.99
+    np.testing.assert_array_equal(model("seeded"), model("seeded"))
+    assert (model("secret") != model("secret")).mean() > 0.99
+    assert (model("secret") != model("seeded")).mean() > 0.99
 
 
 SETTINGS = {
@@ -155,7 +195,7 @@ def test_a_run_tells_the_epsilon_of_the_device_heard_most():
     lines = slimfl.run(**SETTINGS).lines
     for count in (1, 3, 6):
         expected = gaussian_epsilon(math.sqrt(heard_most(lines[:count])) / 1.2, 1e-5)
-        assert lines[count - 1]["privacy"] == {"epsilon": expected, "delta": 1e-5}
+        assert lines[count - 1].privacy.as_json() == {"epsilon": expected, "delta": 1e-5}
     assert all(line["training_loss"] == {} for line in lines)
 
 
@@ -217,10 +257,9 @@ def test_rounding_does_not_lengthen_a_clipped_change(clip_norm, scale):
     for _ in range(5):
         last = (scale * random.normal(size=len(LAST))).astype(np.float32)
         trained = (last + scale * random.normal(size=len(LAST))).astype(np.float32)
-        average = SegmentAverage(SEGMENTS, last)
-        privacy(clip_norm=clip_norm).add(average, trained, (0, 1), 0)
-        assert np.linalg.norm(average.sums - last.astype(np.float64)) <= clip_norm
-        change = average.result().astype(np.float64) - last
+        running = sums(privacy(clip_norm=clip_norm), [(0, trained, (0, 1))], last)
+        assert np.linalg.norm(running.sums - last.astype(np.float64)) <= clip_norm
+        change = running.result().astype(np.float64) - last
         assert np.linalg.norm(change) <= clip_norm
 
 
@@ -244,7 +283,7 @@ class Fake:
 
 
 def update_of(device, parameters, gain=None):
-    return Update(device, parameters, 10, np.full(2, np.nan), gain=gain)
+    return Update(device, parameters, 10, np.full(2, np.nan), np.zeros(2, np.int64), gain=gain)
 
 
 def private_simulation(gains="drawn", **changes):
@@ -342,12 +381,9 @@ def test_secret_noise_comes_from_the_system(monkeypatch):
 
     monkeypatch.setattr("slimfl.federation.privacy.secret_gaussian", known)
     monkeypatch.setattr(np.random, "default_rng", None)
-    average = SegmentAverage(SEGMENTS, LAST)
     guard = privacy(clip_norm=2.0, noise_multiplier=1.5, noise="secret")
-    for device, delivered in ((0, (0,)), (1, (0, 1))):
-        guard.add(average, LAST, delivered, device)
-    noise = guard.result(average, 1).astype(np.float64) - LAST
-    assert drawn == list(SIZES)
+    noise = noisy(guard, [(0, LAST, (0,)), (1, LAST, (0, 1))]).astype(np.float64) - LAST
+    assert sum(drawn) == len(LAST)
     for segment, count in ((0, 2), (1, 1)):
         values = noise[SEGMENTS.positions[segment]]
         np.testing.assert_allclose(values, 0.25 * 1.5 * 2.0 / count, atol=1e-6)

@@ -8,13 +8,15 @@ import pytest
 
 from slimfl.config import DataSection, PrivacySection
 from slimfl.errors import RequestError
-from slimfl.federation import SegmentAverage
-from slimfl.federation.privacy import Privacy
+from slimfl.federation.filters import Passage
+from slimfl.federation.privacy import Clip, Privacy
 from slimfl.federation.releases import RELEASES, Release, Releases
-from slimfl.nn import Segments
+from slimfl.methods import Arrival, RunningMean
+from slimfl.population import Device
 
-SEGMENTS = Segments(np.repeat([0, 1], (3, 5)).astype(np.uint8), (0.5, 1.0))
 LAST = np.zeros(8, np.float32)
+#: The positions of the first segment.
+FIRST = np.arange(3)
 
 
 def privacy(noise="secret", folder=None, state=None):
@@ -27,11 +29,17 @@ def privacy(noise="secret", folder=None, state=None):
 
 
 def play(guard, number, devices):
-    guard.begin()
-    average = SegmentAverage(SEGMENTS, LAST)
-    for device in devices:
-        guard.add(average, LAST + 1, (0,), device)
-    return guard.result(average, number)
+    filters = [Clip(guard.clip_norm), guard]
+    running = RunningMean(LAST)
+    for each in filters:
+        each.begin(number, LAST)
+    for device in (Device(k, 10, 1, 23.0, 100.0) for k in devices):
+        passage = Passage(device, FIRST, Arrival(device, LAST + 1, FIRST, 1.0))
+        for each in filters:
+            passage = each.on_passage(passage)
+        running.add(passage.arrival.parameters, passage.arrival.where)
+    guard.on_sums(running)
+    return running.result()
 
 
 def test_rounds_run_again_with_secret_noise_count_again(tmp_path):

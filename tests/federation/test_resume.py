@@ -380,7 +380,10 @@ def test_a_link_in_the_folder_leads_nowhere(never_stopped, tmp_path, name):
 
 def test_what_a_kill_left_is_removed(never_stopped, tmp_path):
     path = copy_of(never_stopped, tmp_path)
-    left = [path / "partition.json.tmp", path / "checkpoints/round-00000009.tmp"]
+    left = [
+        path / ".partition.json.0123456789abcdef.tmp",
+        path / "checkpoints/.round-00000009.safetensors.0123456789abcdef.tmp",
+    ]
     for file in left:
         file.write_bytes(b"half")
     slimfl.resume(path)

@@ -9,9 +9,8 @@ import slimfl
 from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError, RunError
-from slimfl.federation import Callback, Simulation, run
-from slimfl.federation.simulation import finished
-from slimfl.radio import signal
+from slimfl.federation import Callback, Simulation, finished, run
+from slimfl.radio import Links, Receptions, signal
 
 DATASET = synthetic(train=300, test=100, size=6)
 SMALL = {"rounds": 3, "training": {"steps": 2, "batch_size": 8}}
@@ -189,14 +188,14 @@ def test_four_widths_run_like_two():
 
 def test_a_callback_that_raises_does_not_end_the_run(caplog):
     class Broken(Callback):
-        def on_round(self, line):
+        def on_round(self, record, model):
             raise RuntimeError("no")
 
     seen = []
 
     class Watcher(Callback):
-        def on_round(self, line):
-            seen.append(line["round"])
+        def on_round(self, record, model):
+            seen.append(record.round)
 
     run(Simulation(experiment(), dataset=DATASET), callbacks=[Broken(), Watcher()])
     assert seen == [1, 2, 3]
@@ -206,6 +205,14 @@ def test_a_callback_that_raises_does_not_end_the_run(caplog):
 def test_an_infeasible_split_is_told_before_anything_happens():
     with pytest.raises(RequestError, match="segment 1"):
         Simulation(experiment(radio__split=(0.5, 0.5)), dataset=DATASET)
+
+
+@pytest.mark.parametrize("name", ["no.such:step", "math:sqrt"])
+def test_a_step_that_cannot_be_had_is_told_before_anything_happens(name, tmp_path):
+    values = {"rounds": 1, "data__dataset": "synthetic", "training__algorithm": name}
+    with pytest.raises(RequestError, match=f"local step '{name}'"):
+        slimfl.run(out=tmp_path / "run", **values)
+    assert not (tmp_path / "run").exists()
 
 
 def test_own_network_method_and_channel_need_no_registration():
@@ -221,14 +228,23 @@ def test_own_network_method_and_channel_need_no_registration():
             return self.two(self.one(x.flatten(1)).relu())
 
     class Perfect:
-        def gains(self, seed, round, devices):
-            return np.ones(devices)
+        needs_payload = False
 
-        def decoded(self, signal, gains):
-            return np.full(len(gains), len(signal.split))
+        def start(self, population, seed):
+            return {}
 
-        def decoding_probabilities(self, signal):
-            return np.ones(len(signal.split))
+        def links(self, state, round, devices, seed):
+            count = len(devices)
+            ones = np.ones(count)
+            return Links(seed, round, devices.ids, ones, ones, devices.power_dbm), state
+
+        def receive(self, links, signals, payloads):
+            decoded = np.array([len(sent.messages) for sent in signals])
+            zeros = np.zeros(len(links))
+            return Receptions(decoded, np.ones_like(decoded), zeros, zeros)
+
+        def probabilities(self, devices, signal):
+            return np.ones((len(devices), len(signal.messages)))
 
     result = slimfl.run(
         dataset=DATASET, network=Head(), channel=Perfect(), rounds=2, training__steps=2

@@ -12,7 +12,7 @@ from torch import nn
 import slimfl
 from slimfl.config import build
 from slimfl.data import synthetic
-from slimfl.engines import torch_engine
+from slimfl.engines import Workload, torch_engine
 from slimfl.federation import Simulation
 from slimfl.nn.widths import active_width
 
@@ -43,15 +43,22 @@ def experiment(training, **changes):
     )
 
 
+def schedules(sim, number):
+    """Those of all devices; they are asked the same in every round."""
+    workload = Workload(sim.experiment, sim.dataset, sim.partition)
+    tasks = sim.plan().tasks
+    assert len(tasks) == sim.experiment.federation.devices
+    return workload.schedules(number, tasks)
+
+
 def walked(sim, number):
     """[device][width]: images counted one batch and one width at a time."""
-    tasks = sim.tasks(range(sim.experiment.federation.devices))
     counts = []
-    for lesson in sim.engine.workload.lessons(number, tasks):
+    for schedule in schedules(sim, number):
         seen = [0] * len(FOUR)
-        for step, (begin, end) in enumerate(pairwise(lesson.batch_offsets.tolist())):
-            for _ in lesson.samples[begin:end]:
-                for width, taking_part in enumerate(lesson.visits[step]):
+        for step, (begin, end) in enumerate(pairwise(schedule.batch_offsets.tolist())):
+            for _ in schedule.samples[begin:end]:
+                for width, taking_part in enumerate(schedule.visits[step]):
                     seen[width] += bool(taking_part)
         counts.append(seen)
     return counts
@@ -135,10 +142,7 @@ def test_steps_over_a_small_share_do_not_count_full_batches():
 def test_the_learning_rate_is_that_of_the_first_step_taken(training):
     sim = Simulation(experiment(training), dataset=DATASET)
     for number in (1, 2, 3):
-        used = [
-            float(lesson.learning_rates[0])
-            for lesson in sim.engine.workload.lessons(number, sim.tasks(range(10)))
-        ]
+        used = [float(schedule.learning_rates[0]) for schedule in schedules(sim, number)]
         assert sim.step()["learning_rate"] == median(used)
 
 

@@ -26,13 +26,20 @@ def test_a_device_that_was_not_configured_for_a_model_refuses_it(tmp_path, monke
     (tmp_path / "python").mkdir()
     (tmp_path / "python/networks_of_a_kit.py").write_text(textwrap.dedent(NETWORKS))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))  # of every process here
-    port, device_port = free_ports(2)
+    port, control_port, device_port = free_ports(3)
     federation = Federation(
-        lay_out(tmp_path / "kit", 2, "127.0.0.1", port, device_port=device_port)
+        lay_out(
+            tmp_path / "kit",
+            2,
+            "127.0.0.1",
+            port,
+            control_port=control_port,
+            device_port=device_port,
+        )
     )
     settings = federation.kit.device(0) / "device.env"
     text = settings.read_text()
-    settings.write_text(text.replace('MODELS=""', 'MODELS="networks_of_a_kit:small"'))
+    settings.write_text(text.replace("MODELS=''", "MODELS='networks_of_a_kit:small'"))
     assert settings.read_text() != text
     name = 'name = "networks_of_a_kit:small"'
     (tmp_path / "mine.toml").write_text(f"{EXPERIMENT}\n[model]\n{name}\n")

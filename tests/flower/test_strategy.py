@@ -1,5 +1,7 @@
 """The strategy: Flower's own loop gives the numbers of slimfl's."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from fake_grid import federation
@@ -9,6 +11,7 @@ from slimfl.config import build
 from slimfl.engines.flower.messages import read_parameters
 from slimfl.federation import Simulation, run
 from slimfl.flower import SlimFLStrategy
+from slimfl.radio import OutageChannel, outage_channel
 
 
 def experiment(engine, **federation_changes):
@@ -51,6 +54,42 @@ def test_without_a_quorum_flower_keeps_its_model():
     merged, _ = strategy.aggregate_train(1, [*replies, *replies])  # each of them twice
     assert merged is not None
     assert strategy.lines[0]["round"] == 1
+
+
+@dataclass(frozen=True)
+class Fainter:
+    """A channel with a memory: every round has half the gain of the one before."""
+
+    inner: OutageChannel
+    needs_payload: bool = False
+
+    def start(self, population, seed):
+        return {"factor": np.ones(1)}
+
+    def links(self, state, round, devices, seed):
+        links, _ = self.inner.links({}, round, devices, seed)
+        after = {"factor": state["factor"] / 2}
+        return replace(links, gains=links.gains * state["factor"]), after
+
+    def receive(self, links, signals, payloads):
+        return self.inner.receive(links, signals, payloads)
+
+    def probabilities(self, devices, signal):
+        return None
+
+
+def test_the_channel_s_memory_goes_on_through_a_round_without_a_quorum():
+    grid, described = federation(4), experiment("flower")
+    channel = Fainter(outage_channel(described.radio))
+    strategy = SlimFLStrategy(described, grid, channel=channel)
+    arrays = strategy.initial_arrays()
+    list(strategy.configure_train(1, arrays, ConfigRecord(), grid))
+    assert strategy.aggregate_train(1, []) == (None, None)
+    replies = grid.send_and_receive(strategy.configure_train(2, arrays, ConfigRecord(), grid))
+    strategy.aggregate_train(2, replies)
+    here = Simulation(experiment("torch"), channel=channel)
+    here.step()
+    assert strategy.lines[0]["gains"] == here.step()["gains"]
 
 
 @pytest.mark.parametrize("part", ["configure", "aggregate"])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from slimfl.config import RadioSection
 from slimfl.radio import (
     Superposition,
-    channel,
     decoding_frequencies,
     noise_to_power,
+    outage_link,
     signal,
     single,
 )
@@ -37,7 +37,7 @@ def within_binomial_error(frequency, probability, draws, sigmas=4):
 @pytest.mark.parametrize("name", TABLE_VI)
 def test_the_formula_gives_table_6_to_the_last_digit(name):
     section = RadioSection(channel=name)
-    link = channel(section)
+    link = outage_link(section)
     found = [
         *link.decoding_probabilities(coding(section, SLIMFL)),
         *link.decoding_probabilities(coding(section, HALF)),
@@ -49,7 +49,7 @@ def test_the_formula_gives_table_6_to_the_last_digit(name):
 @pytest.mark.parametrize("name", TABLE_VI)
 def test_ten_thousand_draws_give_table_6_within_binomial_error(name):
     section = RadioSection(channel=name)
-    link = channel(section)
+    link = outage_link(section)
     frequencies = [
         *decoding_frequencies(link, coding(section, SLIMFL), 10_000, seed=0),
         *decoding_frequencies(link, coding(section, HALF), 10_000, seed=1),
@@ -64,7 +64,7 @@ def test_ten_thousand_draws_give_table_6_within_binomial_error(name):
 def test_the_printed_mbytes_are_those_of_ten_devices_in_a_thousand_rounds(name):
     """The 1.0x model counts when both segments arrive, the 0.5x model when the first does alone."""
     section = RadioSection(channel=name)
-    link = channel(section)
+    link = outage_link(section)
     half_mbytes, full_mbytes = (10_000 * bits / 8 / 2**20 for bits in (86_344, 172_688))
     first, both = link.decoding_probabilities(coding(section, SLIMFL))
     (half,) = link.decoding_probabilities(coding(section, HALF))
@@ -84,8 +84,8 @@ def test_c_over_p_in_watts():
 
 @pytest.mark.parametrize("loss_db", [0.0, 1.6, 10.0, -3.0])
 def test_an_implementation_loss_is_as_many_decibels_of_noise(loss_db):
-    lossy = channel(RadioSection(noise_dbm=-45, implementation_loss_db=loss_db))
-    noisy = channel(RadioSection(noise_dbm=-45 + loss_db))
+    lossy = outage_link(RadioSection(noise_dbm=-45, implementation_loss_db=loss_db))
+    noisy = outage_link(RadioSection(noise_dbm=-45 + loss_db))
     both = Superposition((1.5, 1.5), (0.8, 0.2))
     np.testing.assert_allclose(
         lossy.decoding_probabilities(both), noisy.decoding_probabilities(both), rtol=1e-12
@@ -98,8 +98,8 @@ def test_the_measured_loss_of_1_6_db_explains_the_waveforms():
     """NOTES: at P/c = 13 dB, symbols gave 0.69 and 0.50 where the formula gives 0.81 and 0.63."""
     both = Superposition((1.5, 1.5), (0.8, 0.2))
     noise_dbm = 23 - 13 - 50  # d^beta is 50 dB
-    ideal = channel(RadioSection(noise_dbm=noise_dbm)).decoding_probabilities(both)
-    real = channel(RadioSection(noise_dbm=noise_dbm, implementation_loss_db=1.6))
+    ideal = outage_link(RadioSection(noise_dbm=noise_dbm)).decoding_probabilities(both)
+    real = outage_link(RadioSection(noise_dbm=noise_dbm, implementation_loss_db=1.6))
     np.testing.assert_allclose(ideal, [0.81, 0.63], atol=0.005)
     np.testing.assert_allclose(real.decoding_probabilities(both), [0.69, 0.50], atol=0.06)
     assert (real.decoding_probabilities(both) < ideal - 0.05).all()
@@ -108,7 +108,7 @@ def test_the_measured_loss_of_1_6_db_explains_the_waveforms():
 def test_probabilities_are_frequencies_for_three_messages_and_many_chunks():
     """More draws than fit in one chunk of the simulation."""
     three = Superposition((1.0, 1.5, 0.5), (0.7, 0.25, 0.05))
-    link = channel(RadioSection(noise_dbm=-42))
+    link = outage_link(RadioSection(noise_dbm=-42))
     probabilities = link.decoding_probabilities(three)
     draws = 150_000
     frequencies = decoding_frequencies(link, three, draws, seed=4)
@@ -121,15 +121,15 @@ def test_probabilities_are_frequencies_for_three_messages_and_many_chunks():
 
 @pytest.mark.parametrize("draws", [1, 7, 65_536, 65_537])
 def test_frequencies_divide_by_the_draws_made(draws):
-    easy = channel(RadioSection(noise_dbm=-300))
-    hopeless = channel(RadioSection(noise_dbm=300))
+    easy = outage_link(RadioSection(noise_dbm=-300))
+    hopeless = outage_link(RadioSection(noise_dbm=300))
     both = Superposition((1.5, 1.5), (0.8, 0.2))
     assert decoding_frequencies(easy, both, draws).tolist() == [1, 1]
     assert decoding_frequencies(hopeless, both, draws).tolist() == [0, 0]
 
 
 def test_no_chunk_of_draws_repeats_another():
-    link, both = channel(RadioSection()), Superposition((1.5, 1.5), (0.8, 0.2))
+    link, both = outage_link(RadioSection()), Superposition((1.5, 1.5), (0.8, 0.2))
     once, twice = (decoding_frequencies(link, both, draws) for draws in (65_536, 131_072))
     assert (once != twice).all()
 
@@ -139,7 +139,7 @@ def test_no_chunk_of_draws_repeats_another():
 def test_a_gain_on_the_threshold_suffices_and_a_hair_less_does_not(noise_dbm, seed):
     both = Superposition((1.5, 1.5), (0.8, 0.2))
     section = RadioSection(noise_dbm=noise_dbm)
-    link = channel(section)
+    link = outage_link(section)
     first, second = both.thresholds(noise_to_power(section))
     gains = np.array([np.nextafter(first, 0), first, np.nextafter(second, 0), second])
     assert link.decoded(both, gains).tolist() == [0, 1, 1, 2]
@@ -151,20 +151,23 @@ def test_a_gain_on_the_threshold_suffices_and_a_hair_less_does_not(noise_dbm, se
 def test_less_noise_and_more_power_are_never_worse():
     both = Superposition((1.5, 1.5), (0.8, 0.2))
     by_noise = [
-        channel(RadioSection(noise_dbm=noise)).decoding_probabilities(both)
+        outage_link(RadioSection(noise_dbm=noise)).decoding_probabilities(both)
         for noise in (-30, -40, -50, -60)
     ]
     assert (np.diff(by_noise, axis=0) > 0).all()
     by_power = [
-        channel(RadioSection(power_dbm=power)).decoding_probabilities(both)
+        outage_link(RadioSection(power_dbm=power)).decoding_probabilities(both)
         for power in (13, 23, 33)
     ]
     assert (np.diff(by_power, axis=0) > 0).all()
 
 
 def test_the_channel_draws_the_gains_of_its_fading():
-    good, poor = channel(RadioSection(channel="good")), channel(RadioSection(channel="poor"))
+    good, poor = (
+        outage_link(RadioSection(channel="good")),
+        outage_link(RadioSection(channel="poor")),
+    )
     assert np.array_equal(good.gains(3, 5, 10), poor.gains(3, 5, 10))
-    assert channel(RadioSection()).decoding_probabilities(single(1.5))[0] == pytest.approx(
+    assert outage_link(RadioSection()).decoding_probabilities(single(1.5))[0] == pytest.approx(
         0.912, abs=0.0005
     )

@@ -1,12 +1,22 @@
 """Bits, airtime and energy, added up a second time device by device."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slimfl.config import RadioSection
-from slimfl.radio import PAPER_MODEL_BITS, channel, radio_cost, segment_bits, signal
+from slimfl.population import Population
+from slimfl.radio import (
+    PAPER_MODEL_BITS,
+    Ledger,
+    outage_channel,
+    outage_link,
+    segment_bits,
+    signal,
+)
 
 SLIMFL, HALF, FULL = ((0,), (1,)), ((0,),), ((0, 1),)
 MESSAGES = [
@@ -16,6 +26,24 @@ MESSAGES = [
     ((0, 1), (2,)),
     ((0,), (1,)),
 ]
+
+
+def radio_cost(section, bits, uploads):
+    """The ledger's total for signals of which the given numbers of messages were decoded."""
+    sent = [replace(upload, segment_bits=tuple(bits)) for upload, _ in uploads]
+    devices = Population.alike(
+        np.ones(len(uploads), np.int64),
+        max_width=len(bits) - 1,
+        power_dbm=section.power_dbm,
+        distance_m=section.distance_m,
+    )
+    channel = outage_channel(section)
+    links, _ = channel.links({}, 1, devices, 0)
+    receptions = channel.receive(links, sent, None)
+    decoded = np.array([count for _, count in uploads], np.int64)
+    ledger = Ledger(len(bits))
+    ledger.add(links, sent, replace(receptions, decoded=decoded))
+    return ledger.total()
 
 
 @settings(deadline=None, max_examples=60)
@@ -102,7 +130,7 @@ def test_a_full_model_takes_no_longer_than_a_segment():
 def test_a_thousand_rounds_of_ten_devices_give_table_6(name, mbytes):
     """From fading gains through decoding to the ledger: SlimFL's half of the printed table."""
     section = RadioSection(channel=name, accounting="paper")
-    link, upload = channel(section), signal(section, SLIMFL, 2)
+    link, upload = outage_link(section), signal(section, SLIMFL, 2)
     bits = segment_bits(section, [1, 1])
     totals = np.zeros((3, 2))
     both = 0.0

@@ -1,6 +1,5 @@
 """Which segments ride in which message, at which rate and power."""
 
-import numpy as np
 import pytest
 
 from slimfl.config import RadioSection
@@ -77,15 +76,15 @@ def test_unequal_rates_add_up_in_a_message_of_several_segments():
 
 
 def test_messages_decoded_give_the_segments_they_carry():
-    upload = signal(RadioSection(), ((0, 1), (2,), (3, 4)), 5)
+    bits = (1.0, 10.0, 100.0, 1000.0, 10_000.0)
+    upload = signal(RadioSection(), ((0, 1), (2,), (3, 4)), 5, bits)
     assert [upload.segments_decoded(count) for count in range(4)] == [
         (),
         (0, 1),
         (0, 1, 2),
         (0, 1, 2, 3, 4),
     ]
-    bits = np.array([1.0, 10.0, 100.0, 1000.0, 10_000.0])
-    assert upload.message_bits(bits).tolist() == [11, 100, 11_000]
+    assert upload.message_bits == (11, 100, 11_000)
 
 
 def test_an_infeasible_configured_split_is_refused():

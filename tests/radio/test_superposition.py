@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from slimfl.config import RadioSection
 from slimfl.errors import RequestError
-from slimfl.radio import Superposition, channel, noise_to_power, optimal_split, single, sinr_target
+from slimfl.radio import (
+    Superposition,
+    noise_to_power,
+    optimal_split,
+    outage_link,
+    single,
+    sinr_target,
+)
 
 fixture_is_a_function = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -49,7 +56,7 @@ def test_messages_decoded_are_those_of_the_literal_receiver(
         path_loss_exponent=exponent,
         power_dbm=power_dbm,
     )
-    link, coding = channel(section), Superposition(tuple(rates), split)
+    link, coding = outage_link(section), Superposition(tuple(rates), split)
     # gains from far too small to far too large, around the largest threshold
     top = coding.thresholds(noise_to_power(section))[-1]
     gains = top * np.geomspace(1e-4, 1e2, 23)

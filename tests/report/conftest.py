@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slimfl import config
-from slimfl.federation import RunFolder
+from slimfl.federation import RoundRecord, RunFolder
 from slimfl.report import RunRecord, load
 
 MakeRun = Callable[..., RunRecord]
@@ -68,7 +68,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         with folder.writing() as writer:
             for i in range(count):
                 accuracy = {width: values[i] for width, values in curves.items()}
-                writer.append(line(i + 1, accuracy, **changes))
+                writer.append(RoundRecord.model_validate(line(i + 1, accuracy, **changes)))
         return load(path)
 
     return make

@@ -128,7 +128,7 @@ def test_names_cannot_become_markup(make_run, tmp_path):
 def test_long_runs_are_thinned_and_the_page_says_so(make_run, tmp_path):
     run = make_run(curves={"1.0x": [0.5] * 3}, method="vanilla-1.0x")
     first = run.lines[0]
-    run.lines[:] = [{**first, "round": i + 1} for i in range(5000)]
+    run.lines[:] = [first.model_copy(update={"round": i + 1}) for i in range(5000)]
     page = read([run], tmp_path)
     plots = page.json("slimfl-plots")
     for key in ("accuracy-0", "arrivals-1", "energy-4"):

@@ -40,7 +40,7 @@ def test_final_accuracy_is_over_the_last_ten_evaluated_rounds(make_run):
 
 def test_rounds_without_evaluation_do_not_count(make_run):
     record = make_run(curves={"1.0x": [0.3, 0.9]}, method="vanilla-1.0x")
-    record.lines[1]["accuracy"] = {}
+    record.lines[1] = record.lines[1].model_copy(update={"accuracy": {}})
     assert run_row(record).accuracy["1.0x"].final == 0.3
 
 
@@ -77,7 +77,7 @@ def test_images_are_those_that_the_rounds_counted(make_run):
 
 def test_images_of_a_version_that_did_not_count_them_are_unknown(make_run):
     record = make_run()
-    del record.lines[1]["images"]
+    record.lines[1] = record.lines[1].model_copy(update={"images": None})
     row = run_row(record)
     assert (row.images, row.images_per_s) == (None, None)
 

@@ -7,7 +7,7 @@ from slimfl.report import (
     caveats,
     closing_table,
     compare_table,
-    expected_shares,
+    expected_of,
     headline,
     summarise,
 )
@@ -76,10 +76,35 @@ def test_scenes_are_told_apart(make_run):
 
 def test_expected_shares_are_equation_5(make_run):
     # the paper's table VI, poor channel
-    assert expected_shares(make_run().experiment) == pytest.approx([0.810, 0.632], abs=1e-3)
+    assert expected(make_run()) == pytest.approx([0.810, 0.632], abs=1e-3)
     half = make_run("vanilla-0.5x", curves={"0.5x": [0.5]}, experiment={"federation__dropout": 0.5})
-    assert expected_shares(half.experiment) == pytest.approx([0.912 / 2, 0], abs=1e-3)
-    assert expected_shares(half.experiment.model_copy(update={"method": "mine"})) is None
+    assert expected(half) == pytest.approx([0.912 / 2, 0], abs=1e-3)
+    mine = half.experiment.model_copy(update={"method": "mine"})
+    assert expected_of(mine, half.provenance) is None
+
+
+def expected(run):
+    return expected_of(run.experiment, run.provenance)
+
+
+def test_what_the_run_recorded_as_expected_is_believed_if_it_can_be_shares(make_run):
+    run = make_run()
+    for recorded, found in (
+        ([0.25, 0.125], [0.25, 0.125]),
+        ([0.25], None),
+        ([0.25, 2.0], None),
+        ([0.25, float("nan")], None),
+        (["0.25", 0.5], None),
+    ):
+        provenance = {**run.provenance, "expected_shares": recorded}
+        assert expected_of(run.experiment, provenance) == found
+
+
+def test_a_channel_that_a_folder_names_is_not_imported_to_be_asked(make_run):
+    run = make_run()
+    radio = run.experiment.radio.model_copy(update={"model": "no_such_module_here:Channel"})
+    named = run.experiment.model_copy(update={"radio": radio})
+    assert expected_of(named, run.provenance) is None
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,11 @@ REFUSED_SIZES = [
 #: Names that are safe to try: nothing is fetched, started or imported that has an effect.
 NAMES: dict[str, list[str]] = {
     "method": ["'slimfl'", "'vanilla-0.5x'", "'vanilla-1.0x'", "'vanilla-1.5x'", "'vanilla-2x'",
-               "['slimfl', 'vanilla-0.5x']", "[]", "[[]]", "['slimfl', 3]", "'[/b]'"],
+               "['slimfl', 'vanilla-0.5x']", "[]", "[[]]", "['slimfl', 3]", "'[/b]'", "'a.b:c'",
+               "'math:sqrt'"],
+    "training.algorithm": ["'sustrain'", "'nope'", "'math:sqrt'", "'a.b:c'", "':'", "'[/b]'"],
+    "radio.model": ["'outage'", "'own'", "'nope'", "'math:sqrt'", "'a.b:c'", "':'", "'[/b]'"],
+    "callbacks": ["[]", "['a.b:c']", "['math:sqrt']", "'a.b:c'", "[[]]", "[{name = 3}]"],
     "engine": ["'auto'", "'torch'", "'native'", "'gpu'"],
     "data.dataset": ["'synthetic'", "'fashion-mnist'", "'mnist'", "'.'", "'nowhere'", "'~nobody'",
                      f"'{'x' * 300}'", "'[/b]'", "'/dev'", "'/dev/zero'"],

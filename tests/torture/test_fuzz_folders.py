@@ -141,4 +141,6 @@ def test_what_is_no_regular_file_is_refused_at_once(file, kind, folder, tmp_path
     for command in commands(folder):
         ended = call(*command, cwd=tmp_path)
         assert not ended.fault, str(ended)
-        assert ended.status == 2, f"{command}: {ended.out}"
+        # a damaged line is no other kind of file: resume cuts it off and runs its rounds again
+        mends = (kind, file, command[0]) == ("unreadable", "metrics.jsonl", "resume")
+        assert ended.status == (0 if mends else 2), f"{command}: {ended.out}"

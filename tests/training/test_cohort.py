@@ -7,7 +7,14 @@ from torch import nn
 from slimfl.config import TrainingSection
 from slimfl.data import synthetic
 from slimfl.nn import ULMobileNet, flatten, initialise, slimmable
-from slimfl.training import CohortTrainer, Curriculum, Images, LocalTrainer, cohort_key, lesson
+from slimfl.training import (
+    CohortTrainer,
+    Images,
+    LocalTrainer,
+    LocalWork,
+    cohort_key,
+    local_schedule,
+)
 
 DATASET = synthetic(train=300, test=20, size=8)
 IMAGES = Images(DATASET.train, *DATASET.normalisation("standard"))
@@ -18,11 +25,11 @@ def perceptron():
     return slimmable(nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10)))
 
 
-def lessons(section, curriculum, round, devices=3):
+def schedules(section, work, round, devices=3):
     return [
-        lesson(
+        local_schedule(
             section,
-            curriculum,
+            work,
             np.arange(device * 40, device * 40 + 30),
             width_count=3,
             rounds=5,
@@ -32,6 +39,17 @@ def lessons(section, curriculum, round, devices=3):
         )
         for device in range(devices)
     ]
+
+
+def assert_close_in_norm(actual, expected):
+    """Compare a whole buffer, not its elements.
+
+    A gradient is a sum whose terms cancel, so the rounding error of one element is in proportion to
+    the terms and not to what is left of them: no relative bound holds for each element. In the norm
+    of the whole buffer the large elements count, and there the bound holds on every processor.
+    """
+    assert actual.shape == expected.shape
+    assert np.linalg.norm(actual - expected) <= 1e-3 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("network", [perceptron, ULMobileNet])
@@ -55,9 +73,9 @@ def test_equals_one_device_after_the_other(network, optimiser, algorithm, order,
     alone, together = LocalTrainer(net, WIDTHS, section), CohortTrainer(network(), WIDTHS, section)
     states_alone, states_together = [None] * 3, [None] * 3
     for round in (1, 2):  # the second round starts from the optimiser states of the first
-        work = lessons(section, Curriculum(widths), round)
-        one = [alone.train(start, w, IMAGES, s) for w, s in zip(work, states_alone, strict=True)]
-        all_ = together.train(start, work, IMAGES, states_together)
+        made = schedules(section, LocalWork(widths), round)
+        one = [alone.train(start, w, IMAGES, s) for w, s in zip(made, states_alone, strict=True)]
+        all_ = together.train(start, made, IMAGES, states_together)
         states_alone = [state for _, state, _ in one]
         states_together = [state for _, state, _ in all_]
         for (a, state_a, _), (b, state_b, _) in zip(one, all_, strict=True):
@@ -65,18 +83,18 @@ def test_equals_one_device_after_the_other(network, optimiser, algorithm, order,
             assert np.abs(a - start).max() > 1e-3
             assert state_a.keys() == state_b.keys()
             for name in state_a:
-                np.testing.assert_allclose(state_b[name], state_a[name], rtol=1e-3, atol=1e-5)
+                assert_close_in_norm(state_b[name], state_a[name])
         losses = np.mean([loss for _, _, loss in one], axis=0)
         np.testing.assert_allclose(all_[0][2], losses, rtol=1e-4)
 
 
 def test_lessons_of_another_shape_have_another_key():
     section = TrainingSection(epochs=1, batch_size=8)
-    all_widths, one = Curriculum((0, 1, 2)), Curriculum((2,))
-    first, second, _ = lessons(section, all_widths, 1)
+    all_widths, one = LocalWork((0, 1, 2)), LocalWork((2,))
+    first, second, _ = schedules(section, all_widths, 1)
     assert cohort_key(first, None) == cohort_key(second, None)
-    assert cohort_key(first, None) != cohort_key(lessons(section, one, 1)[0], None)
+    assert cohort_key(first, None) != cohort_key(schedules(section, one, 1)[0], None)
     stepped = {"step": np.array(4.0, np.float32)}
     assert cohort_key(first, stepped) != cohort_key(first, None)
-    shorter = lessons(TrainingSection(steps=2, batch_size=8), all_widths, 1)[0]
+    shorter = schedules(TrainingSection(steps=2, batch_size=8), all_widths, 1)[0]
     assert cohort_key(first, None) != cohort_key(shorter, None)

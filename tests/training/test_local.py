@@ -11,7 +11,7 @@ from torch import nn
 from slimfl.config import TrainingSection
 from slimfl.data import Samples
 from slimfl.nn import at_width, flatten, segments, slimmable
-from slimfl.training import Curriculum, Images, LocalTrainer, lesson
+from slimfl.training import Images, LocalTrainer, LocalWork, local_schedule
 
 TWO, FOUR = (0.5, 1.0), (0.25, 0.5, 0.75, 1.0)
 OPTIMISERS = {
@@ -26,11 +26,11 @@ OPTIMISERS = {
 }
 
 
-def make_lesson(section, widths=TWO, trained=None, round=1, device=0):
+def make_schedule(section, widths=TWO, trained=None, round=1, device=0):
     trained = tuple(range(len(widths))) if trained is None else trained
-    return lesson(
+    return local_schedule(
         section,
-        Curriculum(trained),
+        LocalWork(trained),
         np.arange(40),
         width_count=len(widths),
         rounds=4,
@@ -88,7 +88,7 @@ def test_training_equals_a_bare_torch_loop(make_network, images, tensors, kind, 
     section = TrainingSection(
         algorithm=algorithm, batch_size=16, epochs=2, schedule="cosine", **values
     )
-    made = make_lesson(section, widths, round=2)
+    made = make_schedule(section, widths, round=2)
     network = make_network()
     expected = bare_loop(network, optimiser(network.parameters()), widths, made, tensors, algorithm)
     start = flatten(make_network())
@@ -103,7 +103,7 @@ def test_training_equals_a_bare_torch_loop(make_network, images, tensors, kind, 
 def test_training_one_width_equals_a_bare_torch_loop(make_network, images, tensors, kind, index):
     values, optimiser = OPTIMISERS[kind]
     section = TrainingSection(batch_size=16, epochs=1, **values)
-    made = make_lesson(section, FOUR, trained=(index,))
+    made = make_schedule(section, FOUR, trained=(index,))
     network = make_network()
     expected = bare_loop(
         network, optimiser(network.parameters()), (FOUR[index],), made, tensors, "one"
@@ -119,7 +119,7 @@ def test_one_width_touches_only_its_mask(make_network, images, optimiser, index)
     section = TrainingSection(optimiser=optimiser, learning_rate=0.01, epochs=2)
     start = flatten(make_network())
     trainer = LocalTrainer(make_network(), FOUR, section)
-    made = make_lesson(section, FOUR, trained=(index,))
+    made = make_schedule(section, FOUR, trained=(index,))
     found, _, _ = trainer.train(start, made, images, None)
     mask = segments(make_network(), FOUR).mask(FOUR[index])
     assert np.array_equal(found[~mask], start[~mask])
@@ -133,7 +133,7 @@ def test_accumulated_ustrain_is_sustrain(make_network, images):
         section = TrainingSection(algorithm=algorithm, order=order, learning_rate=0.01, epochs=2)
         trainer = LocalTrainer(make_network(), TWO, section)
         start = flatten(make_network())
-        results.append(trainer.train(start, make_lesson(section), images, None)[0])
+        results.append(trainer.train(start, make_schedule(section), images, None)[0])
     assert np.array_equal(*results)
 
 
@@ -152,7 +152,7 @@ def test_optimiser_steps_a_batch(make_network, images, algorithm, order, steps):
     trainer = LocalTrainer(make_network(), FOUR, section)
     counted = []
     trainer.optimiser.register_step_post_hook(lambda *_: counted.append(1))
-    trainer.train(flatten(make_network()), make_lesson(section, FOUR), images, None)
+    trainer.train(flatten(make_network()), make_schedule(section, FOUR), images, None)
     assert len(counted) == 4 * steps  # 40 samples in batches of 10
 
 
@@ -164,22 +164,24 @@ def test_two_lessons_with_kept_state_are_one_optimisers_work(make_network, image
     """State leaves after round 1, other devices train, it comes back in round 2."""
     values, optimiser = OPTIMISERS[kind]
     section = TrainingSection(batch_size=16, epochs=1, **values)
-    lessons = [make_lesson(section, round=number) for number in (1, 2)]
+    schedules = [make_schedule(section, round=number) for number in (1, 2)]
     network = make_network()
     bare = optimiser(network.parameters())
-    for made in lessons:
+    for made in schedules:
         expected = bare_loop(network, bare, TWO, made, tensors, "sustrain")
 
     trainer = LocalTrainer(make_network(), TWO, section)
     start = flatten(make_network())
-    model, state, _ = trainer.train(start, lessons[0], images, None)
-    trainer.train(start, make_lesson(section, device=1), images, None)
-    model, _, _ = trainer.train(model, lessons[1], images, state)
+    model, state, _ = trainer.train(start, schedules[0], images, None)
+    trainer.train(start, make_schedule(section, device=1), images, None)
+    model, _, _ = trainer.train(model, schedules[1], images, state)
     np.testing.assert_allclose(model, expected, rtol=0, atol=2e-5)
 
     other = LocalTrainer(make_network(), TWO, section)  # as after a resume
-    again, state, _ = other.train(start, lessons[0], images, None)
-    again, _, _ = LocalTrainer(make_network(), TWO, section).train(again, lessons[1], images, state)
+    again, state, _ = other.train(start, schedules[0], images, None)
+    again, _, _ = LocalTrainer(make_network(), TWO, section).train(
+        again, schedules[1], images, state
+    )
     assert np.array_equal(again, model)
 
 
@@ -188,8 +190,8 @@ def test_a_fresh_state_forgets_the_round_before(make_network, images, kind):
     section = TrainingSection(batch_size=16, epochs=1, **OPTIMISERS[kind][0])
     trainer = LocalTrainer(make_network(), TWO, section)
     start = flatten(make_network())
-    model, state, _ = trainer.train(start, make_lesson(section), images, None)
-    second = make_lesson(section, round=2)
+    model, state, _ = trainer.train(start, make_schedule(section), images, None)
+    second = make_schedule(section, round=2)
     fresh, _, _ = trainer.train(model, second, images, None)
     unused = LocalTrainer(make_network(), TWO, section)
     assert np.array_equal(fresh, unused.train(model, second, images, None)[0])
@@ -201,15 +203,19 @@ def test_training_is_the_same_whoever_trained_before(make_network, images):
     section = TrainingSection(learning_rate=0.01, epochs=1)
     start = flatten(make_network())
     trainer = LocalTrainer(make_network(), TWO, section)
-    first = [trainer.train(start, make_lesson(section, device=d), images, None) for d in (0, 1, 2)]
-    again = [trainer.train(start, make_lesson(section, device=d), images, None) for d in (2, 1, 0)]
+    first = [
+        trainer.train(start, make_schedule(section, device=d), images, None) for d in (0, 1, 2)
+    ]
+    again = [
+        trainer.train(start, make_schedule(section, device=d), images, None) for d in (2, 1, 0)
+    ]
     for (model, state, losses), (model2, state2, losses2) in zip(first, again[::-1], strict=True):
         assert np.array_equal(model, model2)
         assert np.array_equal(losses, losses2)
         assert all(np.array_equal(state[name], state2[name]) for name in state)
 
 
-def test_dropout_is_a_function_of_the_lesson_too(samples):
+def test_dropout_is_a_function_of_the_schedule_too(samples):
     """The adapter admits dropout layers; their zeros must not depend on who trained before."""
     section = TrainingSection(learning_rate=0.01, epochs=1)
     torch.manual_seed(0)
@@ -219,7 +225,7 @@ def test_dropout_is_a_function_of_the_lesson_too(samples):
     start = flatten(network)
     images = Images(samples, np.float32([0.5]), np.float32([0.25]))
     trainer = LocalTrainer(network, TWO, section)
-    made = make_lesson(section)
+    made = make_schedule(section)
     one, _, _ = trainer.train(start, made, images, None)
     torch.manual_seed(99)
     after = torch.rand(1)
@@ -236,9 +242,9 @@ def test_results_and_start_are_not_the_trainers_own_memory(make_network, images)
     start = flatten(make_network())
     kept = start.copy()
     trainer = LocalTrainer(make_network(), TWO, section)
-    model, _, _ = trainer.train(start, make_lesson(section), images, None)
+    model, _, _ = trainer.train(start, make_schedule(section), images, None)
     copy = model.copy()
-    trainer.train(start, make_lesson(section, device=1), images, None)
+    trainer.train(start, make_schedule(section, device=1), images, None)
     assert np.array_equal(model, copy)
     assert np.array_equal(start, kept)
     assert model.dtype == np.float32
@@ -257,7 +263,7 @@ def test_mean_losses_are_over_images_and_nan_for_widths_left_out(make_network, i
             return network(pictures[batch])
 
     start = flatten(network)
-    made = make_lesson(section, FOUR, trained=(0, 3))
+    made = make_schedule(section, FOUR, trained=(0, 3))
     assert np.diff(made.batch_offsets)[-1] == 5  # a short batch counts for less
     everything = np.arange(40)  # nothing moves, so all batches are one
     full = logits(1.0, everything)
@@ -276,13 +282,13 @@ def test_a_sandwiched_width_is_averaged_over_its_own_visits(make_network, images
         algorithm="ustrain", order="accumulate", sampled_widths=3, optimiser="sgd",
         learning_rate=1e-12, batch_size=40, steps=30,
     )  # fmt: skip
-    made = make_lesson(section, FOUR)
+    made = make_schedule(section, FOUR)
     assert (made.visits.sum(axis=0)[[1, 2]] < 30).all()
     trainer = LocalTrainer(make_network(), FOUR, section)
     _, _, losses = trainer.train(flatten(make_network()), made, images, None)
     everything = TrainingSection(optimiser="sgd", learning_rate=1e-12, batch_size=40, steps=30)
     _, _, expected = LocalTrainer(make_network(), FOUR, everything).train(
-        flatten(make_network()), make_lesson(everything, FOUR), images, None
+        flatten(make_network()), make_schedule(everything, FOUR), images, None
     )
     # every batch holds all 40 samples and nothing moves, so each visit has the same loss
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
@@ -292,9 +298,9 @@ def test_training_learns(make_network, images, tensors):
     section = TrainingSection(learning_rate=0.02, batch_size=20, epochs=60)
     trainer = LocalTrainer(make_network(), TWO, section)
     first = trainer.train(
-        flatten(make_network()), make_lesson(TrainingSection(steps=1)), images, None
+        flatten(make_network()), make_schedule(TrainingSection(steps=1)), images, None
     )[2]
-    last = trainer.train(flatten(make_network()), make_lesson(section), images, None)[2]
+    last = trainer.train(flatten(make_network()), make_schedule(section), images, None)[2]
     assert last[1] < 0.8 * first[1]
 
 

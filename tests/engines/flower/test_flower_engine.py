@@ -17,6 +17,7 @@ from slimfl.config import DataSection, build
 from slimfl.data import Samples, save, synthetic
 from slimfl.engines.flower import device as device_module
 from slimfl.engines.flower import engine as engine_module
+from slimfl.engines.flower.connect import deployed
 from slimfl.engines.flower.device import Equipment, Workbench
 from slimfl.engines.flower.messages import ARRAYS, CONFIG, PARAMETERS
 from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
@@ -53,7 +54,12 @@ def experiment(engine="flower", **changes):
 
 
 def simulation(grid, **changes):
-    return Simulation(experiment(**changes), dataset=DATASET, grid=grid)
+    return Simulation(experiment(**changes), dataset=DATASET, engine=deployed(grid))
+
+
+def tasks_of(sim, devices):
+    """What some devices are asked in the first round."""
+    return [task for task in sim.plan().tasks if task.device in devices]
 
 
 def without_seconds(lines):
@@ -93,7 +99,7 @@ def test_a_stopped_run_resumes_with_the_same_numbers_on_other_devices(tmp_path):
     first = simulation(federation(4))
     first.experiment = first.experiment.model_copy(update={"rounds": 2})
     run(first, folder)
-    resumed = slimfl.resume(tmp_path / "run", grid=federation(4))
+    resumed = slimfl.resume(tmp_path / "run", engine=deployed(federation(4)))
     np.testing.assert_array_equal(resumed.parameters, whole.global_model)
     assert [line["round"] for line in resumed.lines] == [1, 2, 3]
 
@@ -176,7 +182,7 @@ def test_a_round_goes_on_without_a_device_that(fault, caplog):
     assert "round 1: nothing from device 2" in caplog.text
     assert reason in caplog.text
     expected = Simulation(experiment("torch", radio__noise_dbm=-200.0), dataset=DATASET)
-    updates = list(expected.engine.train(1, expected.global_model, expected.tasks([0, 1, 3])))
+    updates = list(expected.engine.train(1, expected.global_model, tasks_of(expected, [0, 1, 3])))
     mean = np.mean([update.parameters.astype(np.float64) for update in updates], axis=0)
     np.testing.assert_allclose(sim.global_model, mean, rtol=1e-6)
 
@@ -296,7 +302,7 @@ def test_below_the_quorum_the_run_stops_with_a_folder_that_resumes(trouble, sent
         run(sim, folder)
     assert "slimfl resume" in str(stopped.value)
     assert [line["round"] for line in folder.metrics()] == [1]
-    resumed = slimfl.resume(tmp_path / "run", grid=federation(4))
+    resumed = slimfl.resume(tmp_path / "run", engine=deployed(federation(4)))
     np.testing.assert_array_equal(resumed.parameters, whole.global_model)
 
 
@@ -322,7 +328,7 @@ def test_a_node_that_is_another_device_than_it_was_registered_as_refuses_to_work
 
 def test_a_device_with_other_data_than_the_server_says_so(caplog):
     other = replace(synthetic(seed=1), loaded_as=DATASET.loaded_as)
-    sim = Simulation(experiment(), dataset=other, grid=federation(4))
+    sim = Simulation(experiment(), dataset=other, engine=deployed(federation(4)))
     with pytest.raises(RunError, match="other synthetic data than the server"):
         sim.step()
 
@@ -352,8 +358,8 @@ def test_measured_gains_decide_what_arrives(tmp_path):
     assert line["devices"] == [0, 1, 2]  # device 3 measured nothing
     assert line["gains"] == gains[:3]
     sim = Simulation(experiment("torch"), dataset=DATASET)
-    sent = sim._signal(sim.method.sends(0))
-    thresholds = sent.coding.thresholds(sim.channel.noise_to_power)
+    [sent, *_], [noise_to_power, *_] = sim.plan().signals, sim.plan().links.noise_to_power
+    thresholds = sent.coding.thresholds(noise_to_power)
     assert line["decoded"] == [sum(gain >= t for t in thresholds) for gain in gains[:3]]
 
 
@@ -412,7 +418,7 @@ def test_a_device_finds_a_folder_dataset_where_its_own_data_are(tmp_path):
         number = node.equipment.number
         node.equipment = Equipment(number=number, data_dir=tmp_path / "device")
     described = experiment(data__dataset=str(tmp_path / "server"))
-    sim = Simulation(described, dataset=load(str(tmp_path / "device")), grid=grid)
+    sim = Simulation(described, dataset=load(str(tmp_path / "device")), engine=deployed(grid))
     assert sim.step()["devices"] == [0, 1, 2, 3]
 
 
@@ -538,7 +544,7 @@ def test_an_order_cannot_make_a_device_run_code_read_folders_or_fill_its_memory(
     save(tmp_path, DATASET.train, DATASET.test)
     trace = tmp_path / "trace"
     sim = simulation(federation(4))
-    order = sim.engine.order(1, sim.global_model, sim.tasks([3])[0])
+    order = sim.engine.order(1, sim.global_model, tasks_of(sim, [3])[0])
     tree = experiment().model_dump(mode="json", exclude_none=True)
     for section, values in hostile.items():
         for key, value in values.items():

@@ -1,4 +1,4 @@
-"""Lessons: which batches, which widths, which learning rates."""
+"""Schedules: which batches, which widths, which learning rates."""
 
 import math
 
@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slimfl.config import TrainingSection
-from slimfl.training import Curriculum, learning_rates, lesson
+from slimfl.training import LocalWork, learning_rates, local_schedule
 
 HELD = np.arange(100, 123)
 
 
 def make(held=HELD, widths=(0, 1), width_count=2, round=1, device=0, seed=0, rounds=10, **values):
-    return lesson(
+    return local_schedule(
         TrainingSection(**values),
-        Curriculum(tuple(widths)),
+        LocalWork(tuple(widths)),
         held,
         width_count=width_count,
         rounds=rounds,
@@ -113,14 +113,14 @@ def test_all_widths_take_part_in_every_step_with_equal_weights_by_default():
     made = make(widths=(0, 1, 2), width_count=3, epochs=1)
     assert made.visits.all()
     assert made.weights == pytest.approx((1 / 3,) * 3)
-    assert made.algorithm == "sustrain"
+    assert made.step == "sustrain"
     assert make(weights=(0.3, 0.7), epochs=1).weights == (0.3, 0.7)
 
 
 @pytest.mark.parametrize("width", range(4))
-def test_a_curriculum_of_one_width_trains_that_width_alone(width):
+def test_work_of_one_width_trains_that_width_alone(width):
     made = make(widths=(width,), width_count=4, algorithm="ustrain", sampled_widths=2, epochs=1)
-    assert made.algorithm == "one-width"
+    assert made.step == "one-width"
     assert (made.visits == (np.arange(4) == width)).all()
 
 
@@ -160,7 +160,7 @@ def test_only_ustrain_samples_widths(algorithm):
     assert made.visits.all()
 
 
-def test_a_curriculum_of_some_widths_leaves_the_others_out():
+def test_work_of_some_widths_leaves_the_others_out():
     made = make(widths=(0, 1, 2), width_count=5, algorithm="ustrain", sampled_widths=2, epochs=1)
     assert (made.visits == [True, False, True, False, False]).all()
     made = make(widths=(1, 3, 4), width_count=5, algorithm="ustrain", sampled_widths=2, epochs=1)

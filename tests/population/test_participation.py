@@ -1,7 +1,7 @@
 import numpy as np
 
 from slimfl.config import FederationSection
-from slimfl.federation.participation import cohort
+from slimfl.population.participation import cohort
 
 
 def test_all_devices_by_default():

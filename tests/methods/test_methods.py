@@ -1,24 +1,36 @@
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.federation import SlimFL, Vanilla, expand, method, vanilla_all_name
+from slimfl.methods import Assignment, SlimFL, Vanilla, expand, method, vanilla_all_name
+from slimfl.population import Device
 
 WIDTHS = (0.25, 0.5, 1.0)
 
 
+def device(max_width=2):
+    return Device(id=0, samples=10, max_width=max_width, power_dbm=23.0, distance_m=100.0)
+
+
 def test_slimfl_trains_all_widths_and_sends_each_segment_as_a_message():
     slimfl = method("slimfl", WIDTHS)
-    assert slimfl == SlimFL(3)
-    assert slimfl.trains(0).widths == (0, 1, 2)
-    assert slimfl.sends(0) == ((0,), (1,), (2,))
+    assert slimfl == SlimFL(WIDTHS)
+    assert slimfl.evaluates() == (0, 1, 2)
+    assert slimfl.assign(device(), 1, None) == Assignment((0, 1, 2), ((0,), (1,), (2,)))
+
+
+def test_a_slimfl_device_of_half_width_trains_and_sends_what_it_can():
+    assert method("slimfl", WIDTHS).assign(device(1), 1, None) == Assignment((0, 1), ((0,), (1,)))
 
 
 def test_vanilla_trains_one_width_and_sends_its_segments_as_one_message():
     vanilla = method("vanilla-0.5x", WIDTHS)
     assert vanilla == Vanilla(1, "vanilla-0.5x")
-    assert vanilla.trains(0).one_width
-    assert vanilla.widths == (1,)
-    assert vanilla.sends(0) == ((0, 1),)
+    assert vanilla.evaluates() == (1,)
+    assert vanilla.assign(device(), 1, None) == Assignment((1,), ((0, 1),))
+
+
+def test_a_device_that_cannot_train_the_width_of_vanilla_sits_out():
+    assert method("vanilla-1.0x", WIDTHS).assign(device(1), 1, None) is None
 
 
 def test_vanilla_15_is_every_width_by_itself():
@@ -47,7 +59,7 @@ def test_all_widths_together_bear_the_papers_name_for_the_papers_widths_only():
     assert vanilla_all_name((0.5, 1.0)) == "vanilla-1.5x"
     assert vanilla_all_name((0.25, 0.5, 1.0)) == "vanilla-all"
     assert vanilla_all_name((0.2, 0.3, 1.0)) == "vanilla-all"
-    with pytest.raises(RequestError, match=r"vanilla-1\.0x, vanilla-all$"):
+    with pytest.raises(RequestError, match=r"vanilla-1\.0x, vanilla-all,"):
         method("fjord", WIDTHS)
 
 

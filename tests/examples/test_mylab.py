@@ -1,0 +1,305 @@
+"""The parts of `docs/howto/mylab`: named in a file, killed, and resumed to the same bits."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import slimfl
+from slimfl import config
+from slimfl.data import synthetic
+from slimfl.errors import RequestError
+from slimfl.federation import RunFolder, Simulation
+from slimfl.naming import trusting
+from slimfl.radio import outage_channel
+
+HOWTO = Path(__file__).parents[2] / "docs/howto"
+DATASET = synthetic(train=300, test=100, size=6)
+
+LAB = """
+method = "mylab.momentum:CappedMomentum"
+method_options = {{ weak = 3, momentum = 0.8 }}
+rounds = 12
+engine = "{engine}"
+threads = 1
+
+[data]
+dataset = "synthetic"
+train_samples = 300
+test_samples = 100
+
+[radio]
+model = "mylab.drifting:DriftingFading"
+options = {{ correlation = 0.9 }}
+
+[training]
+steps = {steps}
+
+[federation]
+participation = 0.7
+checkpoint_every = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _mylab(monkeypatch):
+    monkeypatch.syspath_prepend(str(HOWTO))
+    with trusting(["mylab"]):
+        yield
+
+
+def command(*arguments):
+    code = "from slimfl.cli import main; main()"
+    paths = os.pathsep.join(filter(None, [str(HOWTO), os.environ.get("PYTHONPATH", "")]))
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    environment.pop("SLIMFL_TRUST", None)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments), "--trust", "mylab"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process):
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+
+
+def killed_after(process, group, rounds):
+    """Kill a process once its run has this many rounds."""
+    deadline = time.monotonic() + 120
+    try:
+        while process.poll() is None and time.monotonic() < deadline:
+            found = list(group.glob("*/metrics.jsonl"))
+            if found and found[0].read_bytes().count(b"\n") >= rounds:
+                break
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it was faster"
+
+
+def lines(folder):
+    return [{**line.as_json(), "seconds": None} for line in RunFolder.open(folder).metrics()]
+
+
+def last_checkpoint(folder):
+    return load_file(sorted((folder / "checkpoints").glob("round-*.safetensors"))[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "steps"), [("native", 40), ("torch", 8)])
+def test_a_killed_run_with_memory_resumes_to_the_same_bits(engine, steps, tmp_path):
+    file = tmp_path / "lab.toml"
+    file.write_text(LAB.format(engine=engine, steps=steps))
+    finished(command("run", file, "--out", tmp_path / "whole"))
+    killed_after(command("run", file, "--out", tmp_path / "killed"), tmp_path / "killed", 5)
+    [whole] = (tmp_path / "whole").glob("*/")
+    [killed] = (tmp_path / "killed").glob("*/")
+    done = RunFolder.open(killed).checkpointed_round()
+    assert 3 <= done < 12
+    finished(command("resume", killed))
+    assert lines(whole) == lines(killed)
+    left, right = last_checkpoint(whole), last_checkpoint(killed)
+    assert {"method/velocity", "channel/fading", "channel/distance_m"} <= left.keys()
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].dtype == right[name].dtype
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+    assert np.abs(left["method/velocity"]).max() > 0
+
+
+def simulation(**values):
+    [experiment] = config.load(
+        None, **{"rounds": 6, "training__steps": 2, "engine": "native", **values}
+    )
+    return Simulation(experiment, dataset=DATASET)
+
+
+MOMENTUM = {"method": "mylab.momentum:CappedMomentum"}
+DRIFTING = {"radio__model": "mylab.drifting:DriftingFading"}
+
+
+def test_momentum_is_a_decaying_sum_of_changes_and_weak_devices_send_the_narrow_part():
+    sim = simulation(**MOMENTUM, method_options={"weak": 4, "momentum": 0.5})
+    velocity = np.zeros(len(sim.global_model))
+    for _ in range(3):
+        before, plan = sim.global_model.astype(float), sim.plan()
+        assert [a.widths for a in plan.assignments] == [(0,)] * 4 + [(0, 1)] * 6
+        outcomes = list(sim.engine.train(plan.round, sim.global_model, plan.tasks))
+        line = sim.collect(plan, iter(outcomes))
+        assert max(line["decoded"][:4]) <= 1
+        for segment in (0, 1):
+            arrived = [
+                one.parameters.astype(float)
+                for one, count in zip(outcomes, line["decoded"], strict=True)
+                if count > segment
+            ]
+            assert arrived
+            where = sim.segments.positions[segment]
+            change = np.mean(arrived, axis=0)[where] - before[where]
+            velocity[where] = 0.5 * velocity[where] + change
+            np.testing.assert_allclose(
+                sim.global_model[where], (before[where] + velocity[where]), atol=1e-5
+            )
+
+
+def test_without_its_memory_a_resumed_run_would_be_another():
+    """So that the comparison of bits above can fail."""
+    for kept in ("method_state", "channel_state"):
+        sims = [simulation(**MOMENTUM, **DRIFTING) for _ in range(2)]
+        for sim in sims:
+            for _ in range(3):
+                sim.step()
+        fresh = simulation(**MOMENTUM, **DRIFTING)
+        setattr(sims[0], kept, getattr(fresh, kept))
+        forgot, remembered = (sim.step() for sim in sims)
+        assert forgot["loss"] != remembered["loss"]
+
+
+def test_the_fading_drifts_with_the_correlation_it_was_given():
+    """Over many devices: neighbouring rounds correlate with a, and the mean gain stays 1."""
+    sim = simulation(**DRIFTING, federation__devices=10, radio__options={"correlation": 0.8})
+    channel, devices = sim.channel, 50_000
+    population = replace_devices(sim.population, devices)
+    state = channel.start(population, 3)
+    before = state["fading"]
+    for number in (1, 2, 3):
+        links, state = channel.links(state, number, population, 3)
+        correlation = np.corrcoef(before.ravel(), state["fading"].ravel())[0, 1]
+        assert correlation == pytest.approx(0.8, abs=0.01)
+        assert links.gains.mean() == pytest.approx(1.0, abs=0.03)
+        before = state["fading"]
+    assert (state["distance_m"] >= 50).all()
+    assert (state["distance_m"] <= 150).all()
+    ratio = links.noise_to_power
+    order = np.argsort(state["distance_m"])
+    assert (np.diff(ratio[order]) >= 0).all(), "who stands farther has the worse link"
+
+
+def replace_devices(population, count):
+    return type(population).alike(
+        np.ones(count, np.int64),
+        max_width=int(population.max_width[0]),
+        power_dbm=float(population.power_dbm[0]),
+        distance_m=float(population.distance_m[0]),
+    )
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Notes what another channel was given and what it made of it."""
+
+    inner: object
+    seen: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def receive(self, links, signals, payloads):
+        receptions = self.inner.receive(links, signals, payloads)
+        self.seen.append((payloads, receptions))
+        return receptions
+
+
+@pytest.mark.parametrize("engine", ["native", "torch"])
+def test_the_merge_sees_the_bits_that_the_channel_flipped(engine):
+    name = {"radio__model": "mylab.bit_errors:BitErrors"}
+    sim = simulation(engine=engine, **name, radio__options={"flip_probability": 0.05})
+    watching = Watching(sim.channel, [])
+    sim.channel = sim.receiver.channel = watching
+    plan = sim.plan()
+    outcomes = list(sim.engine.train(1, sim.global_model, plan.tasks))
+    sent = [one.parameters.copy() for one in outcomes]
+    line = sim.collect(plan, iter(outcomes))
+    assert line["decoded"] == [2] * 10
+    [(payloads, receptions)] = watching.seen
+    damaged = 0
+    for segment in (0, 1):
+        where = sim.segments.positions[segment]
+        for device, payload in enumerate(payloads):
+            np.testing.assert_array_equal(payload[segment].view(np.float32), sent[device][where])
+        received = [payload[segment].view(np.float32) for payload in receptions.payloads]
+        damaged += sum(int((r != sent[k][where]).sum()) for k, r in enumerate(received))
+        expected = np.mean(np.array(received, np.float64), axis=0).astype(np.float32)
+        np.testing.assert_array_equal(sim.global_model[where], expected)
+    # a float differs unless none of its 22 bits was flipped
+    share = damaged / (10 * len(sim.global_model))
+    assert share == pytest.approx(1 - 0.95**22, abs=0.01)
+    for one, before in zip(outcomes, sent, strict=True):
+        np.testing.assert_array_equal(one.parameters, before, err_msg="a device keeps its own copy")
+
+
+def test_without_flips_the_payload_changes_nothing():
+    name = {"radio__model": "mylab.bit_errors:BitErrors"}
+    clean = simulation(**name, radio__options={"flip_probability": 0.0})
+    perfect = simulation(radio__noise_dbm=-200.0)
+    for _ in range(2):
+        assert clean.step()["delivered"] == perfect.step()["delivered"] == [10, 10]
+    np.testing.assert_array_equal(clean.global_model, perfect.global_model)
+
+
+def test_bits_of_a_nan_are_refused_like_any_nan():
+    sim = simulation(radio__model="mylab.bit_errors:BitErrors")
+    plain = sim.channel
+
+    @dataclass(frozen=True)
+    class Breaking:
+        needs_payload: bool = True
+
+        def receive(self, links, signals, payloads):
+            receptions = plain.receive(links, signals, payloads)
+            receptions.payloads[3][0].view(np.float32)[:] = np.nan
+            return receptions
+
+        def __getattr__(self, name):
+            return getattr(plain, name)
+
+    sim.channel = sim.receiver.channel = Breaking()
+    line = sim.step()
+    assert line["refused"] == [3]
+    assert line["delivered"] == [9, 9]
+    assert np.isfinite(sim.global_model).all()
+
+
+@pytest.mark.parametrize("named", [MOMENTUM, DRIFTING], ids=["method", "channel"])
+def test_a_folder_that_names_code_runs_none_without_trust(named, tmp_path, monkeypatch):
+    values = {"rounds": 2, "training__steps": 1, "data__dataset": "synthetic", **named}
+    slimfl.run(out=tmp_path / "run", **values)
+    monkeypatch.setenv("SLIMFL_TRUST", "")
+    with pytest.raises(RequestError, match=r"--trust mylab"):
+        slimfl.resume(tmp_path / "run")
+    assert len(slimfl.resume(tmp_path / "run", trust="mylab").lines) == 2
+
+
+def test_options_that_a_part_does_not_take_are_named():
+    for named, key, options in (
+        (MOMENTUM, "method_options", {"method_options": {"speed": 1}}),
+        (DRIFTING, "radio.options", {"radio__options": {"speed": 1}}),
+    ):
+        with pytest.raises(RequestError, match=f"does not take {key}: .*speed"):
+            simulation(**named, **options)
+
+
+def test_the_paper_s_channel_is_the_drifting_one_without_distance_and_memory():
+    """With a = 0 and one distance only the draws differ: the shares are those of equation (5)."""
+    options = {"correlation": 0.0, "nearest_m": 100.0, "farthest_m": 100.0}
+    sim = simulation(**DRIFTING, radio__options=options)
+    population = replace_devices(sim.population, 20_000)
+    state = sim.channel.start(population, 1)
+    links, _ = sim.channel.links(state, 1, population, 1)
+    [signal, *_] = sim.plan().signals
+    decoded = sim.channel.receive(links, [signal] * len(population), None).decoded
+    expected = outage_channel(sim.experiment.radio).probabilities(population.take([0]), signal)[0]
+    found = [(decoded > message).mean() for message in (0, 1)]
+    assert found == pytest.approx(expected.tolist(), abs=4 * 0.5 / np.sqrt(len(population)))
