@@ -14,7 +14,6 @@ from torch import nn
 import slimfl
 from slimfl.bench.images import bench_dataset
 from slimfl.config import build
-from slimfl.engines import Task
 
 REPETITIONS = 5
 PERCEPTRONS = [(8, 8), (64, 8), (64, 32), (256, 16), (256, 64), (1024, 64)]
@@ -33,7 +32,7 @@ def measure(name: str, batch_size: int, options: dict, network: nn.Module | None
         }
     )
     sim = slimfl.Simulation(experiment, dataset=bench_dataset(2000), network=network)
-    tasks = [Task(device, sim.method.trains(device)) for device in range(devices)]
+    tasks = sim.plan().tasks
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for repetition in range(REPETITIONS):
         for as_cohort in (True, False):

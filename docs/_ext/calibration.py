@@ -7,7 +7,7 @@ from pathlib import Path
 from misprints import TABLE_6, frequencies
 
 from slimfl.config import RadioSection
-from slimfl.radio import Messages, channel, decoding_frequencies, signal
+from slimfl.radio import Messages, decoding_frequencies, outage_link, signal
 
 #: Ten devices, 1000 rounds, as in the table.
 DRAWS = 10_000
@@ -28,7 +28,7 @@ def write(target: Path) -> None:
     ]
     for name in TABLE_6:
         section = RadioSection(channel=name)
-        link = channel(section)
+        link = outage_link(section)
         for (what, (messages, index)), told in zip(SIGNALS.items(), frequencies(name), strict=True):
             coding = signal(section, messages, 2).coding
             formula = link.decoding_probabilities(coding)[index]

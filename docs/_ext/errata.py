@@ -46,17 +46,17 @@ from slimfl.nn import (
     slimmable,
 )
 from slimfl.radio import (
-    OutageChannel,
+    OutageLink,
     Rayleigh,
     Superposition,
-    channel,
     decoding_frequencies,
     noise_to_power,
     optimal_split,
+    outage_link,
     signal,
 )
 from slimfl.rng import generator
-from slimfl.training import ALGORITHMS, hard_loss, soft_loss
+from slimfl.training import STEPS, hard_loss, soft_loss
 
 WIDTHS = (0.5, 1.0)
 EQUAL = (0.5, 0.5)
@@ -83,12 +83,12 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 def _probabilities(section: RadioSection) -> list[float]:
     coding = signal(section, ((0,), (1,)), 2).coding
-    return [float(p) for p in channel(section).decoding_probabilities(coding)]
+    return [float(p) for p in outage_link(section).decoding_probabilities(coding)]
 
 
 def best_share(rate: float, noise: float) -> float:
     """The share of the power at which D of two segments is smallest, by search."""
-    link, target = OutageChannel(noise, Rayleigh()), 2**rate - 1
+    link, target = OutageLink(noise, Rayleigh()), 2**rate - 1
 
     def d(share: float) -> float:
         coding = Superposition((rate, rate), (share, 1 - share))
@@ -141,7 +141,7 @@ def e2() -> list[str]:
         uniform = generator(0, "errata").random(DEVICES * ROUNDS)
         half, full = algorithm_2_sets(uniform, p1, p2)
         coding = signal(section, ((0,), (1,)), 2).coding
-        drawn = decoding_frequencies(channel(section), coding, DEVICES * ROUNDS)
+        drawn = decoding_frequencies(outage_link(section), coding, DEVICES * ROUNDS)
         told = frequencies(name)
         arrived = (half | full).mean(), full.mean()
         for what, i in (("LH", 0), ("LH and RH", 1)):
@@ -244,7 +244,7 @@ def e7() -> list[str]:
     less, sent = vanilla[1] - slim[2], sum(slim)
     p1, p2 = _probabilities(RadioSection(channel="poor"))
     section = RadioSection(channel="poor")
-    [whole] = channel(section).decoding_probabilities(signal(section, ((0, 1),), 2).coding)
+    [whole] = outage_link(section).decoding_probabilities(signal(section, ((0, 1),), 2).coding)
     ours = sent * ((p1 + p2) / 2 - float(whole))
     return [
         f"Dropped on the poor channel: {vanilla[1]} - {slim[2]} = {less:.2f} MBytes less, which is "
@@ -371,7 +371,7 @@ def e11() -> list[str]:
         network.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
 
-    ALGORITHMS["sustrain", "sequential"](forward, labels, [0, 1], EQUAL, update)
+    STEPS["sustrain"](forward, labels, [0, 1], EQUAL, update)
     rows = []
     for name, found in (("algorithm 1", literal), ("`sustrain`", _gradient(network))):
         full, narrow = torch.linalg.lstsq(torch.stack(parts, 1), found[:, None]).solution[:, 0]
@@ -400,7 +400,7 @@ def e13(steps: int = 20) -> list[str]:
                 appendix_ustrain_backward(forward, labels)
                 adam.step()
             else:
-                ALGORITHMS[name, "sequential"](forward, labels, [0, 1], EQUAL, update)
+                STEPS[name](forward, labels, [0, 1], EQUAL, update)
         ends[name] = _values(network) - start
     ours = ends["sustrain"]
     length = ours.norm()

@@ -1,12 +1,14 @@
 """Stop a run in the middle, resume it, and compare it with one that was never stopped."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import slimfl
+from slimfl.federation import RoundRecord
+from slimfl.nn import Vector
 
 COMMON = {"data__dataset": "synthetic", "rounds": 6, "training__steps": 10}
 
@@ -17,15 +19,15 @@ class StopAfter(slimfl.Callback):
     def __init__(self, round: int) -> None:
         self.round = round
 
-    def on_round(self, line: dict[str, Any]) -> None:
-        """Called with the round's line of metrics, after it was written."""
-        print("round", line["round"], line["accuracy"])
-        if line["round"] == self.round:
+    def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
+        """Called with what is recorded of the round, before it is written."""
+        print("round", record.round, record.accuracy)
+        if record.round == self.round:
             raise KeyboardInterrupt
 
 
 def main() -> None:
-    """Stop after round 3 of 6, resume, compare."""
+    """Stop in round 3 of 6, resume, compare."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "stopped")
         try:
