@@ -567,3 +567,12 @@ def test_numbers_at_their_limits_still_make_a_link():
             assert sum(split) == pytest.approx(1)
             probabilities = link.decoding_probabilities(signal(section, ((0, 1),), 2).coding)
             assert np.isfinite(probabilities).all()
+
+
+def test_options_of_an_own_method_are_for_that_method_alone():
+    both = ["slimfl", "some.module:Method"]
+    plain, own = load(None, method=both, method_options={"weak": 3})
+    assert (plain.method, plain.method_options) == ("slimfl", {})
+    assert (own.method, own.method_options) == ("some.module:Method", {"weak": 3})
+    [alone] = load(None, method="slimfl", method_options={"weak": 3})
+    assert alone.method_options == {"weak": 3}, "and is refused when the method is made"

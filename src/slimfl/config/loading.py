@@ -13,6 +13,7 @@ import pydantic
 from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
 from slimfl.config.sections import NAMES, Experiment
 from slimfl.errors import RequestError
+from slimfl.naming import module_of
 from slimfl.regular_file import read_regular
 
 #: No description of an experiment is longer, and none is of more runs.
@@ -48,7 +49,15 @@ def load(
         raise RequestError("method and seed each need at least one value")
     if len(methods) * len(seeds) > MOST_EXPERIMENTS:
         raise RequestError(f"method and seed give more than {MOST_EXPERIMENTS:,} runs; give fewer")
-    return [build({"method": m, "seed": s, **tree}) for s in seeds for m in methods]
+    # beside a method of one's own, the options are for that one alone
+    mixed = any(module_of(m) is not None for m in methods)
+    plain = {key: value for key, value in tree.items() if key != "method_options"}
+    trees = [plain if mixed and module_of(m) is None else tree for m in methods]
+    return [
+        build({"method": m, "seed": s, **one})
+        for s in seeds
+        for m, one in zip(methods, trees, strict=True)
+    ]
 
 
 def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
