@@ -73,7 +73,7 @@ def bench_tables(document: dict[str, Any]) -> list[str]:
             f"**{kind}**: {work['devices']} devices of {work['images_per_device']} images, batches "
             f"of {work['batch_size']}",
             "",
-            f"| runner | images/s | {' | '.join(f'{n} is times' for n in ours)} "
+            f"| runner | images/s | {' | '.join(f'{n} speed-up' for n in ours)} "
             "| start-up, s | peak, MB |",
             "|---|---|" + "---|" * (len(ours) + 2),
         ]

@@ -33,10 +33,10 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
-    """The contents of a regular file that holds at most so many bytes."""
+    """The contents of a regular file; one of more than `most_bytes` is refused."""
     contents = bytearray()
     with open_regular(path) as file:
-        # in pieces: to read so many bytes at once would first take so much memory
+        # in pieces: to read all at once would first take that much memory
         while more := file.read(1 << 20):
             contents += more
             if len(contents) > most_bytes:

@@ -37,7 +37,7 @@ LOCAL_TOTAL = 4_000
 #: Devices and images a device on which other frameworks are compared.
 PEER_WORK = ((10, 500), (200, 20))
 PEER_REPETITIONS = 3
-#: The slowest runner does so many times less work.
+#: How many times less work the slowest runner does.
 PLAIN_SHARE = 4
 WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
 

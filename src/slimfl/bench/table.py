@@ -30,7 +30,7 @@ def _runners(kind: str, row: dict[str, Any]) -> Table:
     )
     table.add_column("runner")
     ours = [name for name in ("native", "torch") if name in row["images_per_s"]]
-    headings = ("images/s", *(f"{name} is times" for name in ours), "start-up s", "peak MB")
+    headings = ("images/s", *(f"{name} speed-up" for name in ours), "start-up s", "peak MB")
     for heading in headings:
         table.add_column(heading, justify="right")
     for name, rate in row["images_per_s"].items():

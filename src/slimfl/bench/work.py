@@ -10,7 +10,7 @@ METHODS = {"sustrain": "slimfl", "fedavg": "vanilla-1.0x"}
 
 @dataclass(frozen=True)
 class Work:
-    """So many devices, each with so many images, one local epoch in batches."""
+    """A number of devices with equally many images each, one local epoch in batches."""
 
     kind: str = "sustrain"
     devices: int = 20

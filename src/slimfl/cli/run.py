@@ -26,7 +26,9 @@ SuperLinkOption = Annotated[
 ]
 Certificates = Annotated[
     Path | None,
-    typer.Option(help="By which to know the SuperLink at HOST:PORT.", show_default=False),
+    typer.Option(
+        help="Root certificate that verifies the SuperLink at HOST:PORT.", show_default=False
+    ),
 ]
 
 #: Points of a grid, each of which is a run or more.

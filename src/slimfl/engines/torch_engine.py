@@ -43,7 +43,7 @@ WAVE = 16
 #: `benchmarks/cohorts.py` measures where a cohort stops to pay on a CPU.
 SMALL_STEP = 3_000_000
 
-#: Waves of cohorts are so many times as long as waves of one device a thread.
+#: How many times as long waves of cohorts are as waves of one device per thread.
 COHORT = 16
 
 

@@ -34,7 +34,7 @@ class Cell:
     """One run of the reproduction, and how many of its rounds a scale reads."""
 
     experiment: Experiment
-    """As a scale reads it: so many rounds, and its own test of convergence."""
+    """As a scale reads it: its number of rounds, and its own test of convergence."""
 
     @cached_property
     def grown(self) -> Experiment:

@@ -121,7 +121,7 @@ class Final:
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
         """The mean over the last rounds of every run; None where there is no run.
 
-        Of an unfinished run so many fewer rounds are taken as it has come less far.
+        For an unfinished run the window shrinks with its progress.
         """
         ends = {}
         for record in records:

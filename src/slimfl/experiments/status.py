@@ -46,7 +46,7 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """On so many cores, one run per core: no less than the longest run takes by itself."""
+        """With one run per core: no less than the longest run takes by itself."""
         left = [each.seconds_left for each in self.cells]
         known = [seconds for seconds in left if seconds is not None]
         if len(known) < len(left):

@@ -28,7 +28,7 @@ def number(spread: Spread | None, digits: int = 3) -> str:
 
 
 def plain(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, all digits before the point."""
+    """A number with the given significant digits, and all digits before the point."""
     if abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     text = f"{value:#.{digits}g}"

@@ -13,7 +13,7 @@ from slimfl.report.records import RunRecord
 
 #: More points than this help nobody and make a page slow.
 POINTS = 2000
-#: A heat map shows at most so many devices.
+#: The largest number of devices that a heat map shows.
 DEVICES = 100
 
 T = TypeVar("T")

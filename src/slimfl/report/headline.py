@@ -59,7 +59,7 @@ def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> str:
     first, *others = sorted(rows, key=mean, reverse=True)
     where = f"At width {width} over the {scene},"
     if not others:
-        return f"{where} {_with_percent(first, width)} stands alone."
+        return f"{where} {_with_percent(first, width)} is the only method at this width."
     tied: list[GroupRow] = []
     behind: list[GroupRow] = []
     for row in others:

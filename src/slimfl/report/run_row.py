@@ -11,7 +11,7 @@ from slimfl.federation import RoundRecord, convergence, finished
 from slimfl.report.groups import BUILT_IN_CHANNEL
 from slimfl.report.records import RunRecord
 
-#: A final accuracy is the mean over so many of the last evaluated rounds.
+#: The number of last evaluated rounds whose mean is the final accuracy.
 LAST = 10
 
 
