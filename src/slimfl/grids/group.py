@@ -48,6 +48,8 @@ def existing_group(group: Path) -> Iterator[list[RunFolder]]:
     if not group.is_dir():
         raise RequestError(f"{group} is a file; give the run folder that it belongs to")
     with _held(group):
+        for folder in (group, *group.iterdir()):  # what killed processes left half written
+            remove_leftovers(folder, ".+")
         make_planned(group)
         runs = [RunFolder(at) for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
         if not runs:
