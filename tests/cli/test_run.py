@@ -244,3 +244,13 @@ def test_an_interrupted_run_says_how_to_resume(number, status, on, tmp_path):
     )
     assert "Traceback" not in error
     assert not list(group.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("option", ["--set", "--grid"])
+def test_a_method_that_was_set_is_the_one_that_runs(here, tmp_path, option):
+    status, out, error = here(
+        "run", option, "method=vanilla-1.0x", "--rounds", 1, "--set", "data.dataset=synthetic",
+        "--set", "training.steps=1", "--set", "threads=1", "--out", tmp_path / "x", "--json",
+    )  # fmt: skip
+    assert status == 0, error
+    assert [run["method"] for run in json.loads(out)["runs"]] == ["vanilla-1.0x"]

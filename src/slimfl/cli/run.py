@@ -46,7 +46,8 @@ def run(
         str | None,
         typer.Option(
             help="One or more of slimfl, vanilla-0.5x, vanilla-1.0x (any of the widths), and "
-            "vanilla-all for one run of Vanilla FL per width (the paper's vanilla-1.5x)."
+            "vanilla-all for one run of Vanilla FL per width (the paper's vanilla-1.5x); or one "
+            "of your own, package.module:Name."
         ),
     ] = None,
     channel: Annotated[str | None, typer.Option(help="good or poor.")] = None,
@@ -80,7 +81,9 @@ def run(
     from slimfl.methods import expand
 
     asked = method
-    if method is None and not (experiment and "method" in config.read_toml(experiment)):
+    changed = {text.partition("=")[0].strip() for text in [*(set_ or ()), *(grid or ())]}
+    in_file = experiment is not None and "method" in config.read_toml(experiment)
+    if method is None and "method" not in changed and not in_file:
         asked = DEFAULT_METHODS
     try:
         seeds = [int(part) for part in seed.split(",")] if seed else None
