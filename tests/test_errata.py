@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from torch import nn
 
-from slimfl import theory
 from slimfl.cli.cost import PAPER
 from slimfl.config import FederationSection, RadioSection, TrainingSection
 from slimfl.errors import RequestError
@@ -46,6 +45,7 @@ from slimfl.radio import (
     segment_bits,
     signal,
 )
+from slimfl.theory import bound as theory
 from slimfl.training import configured_step, hard_loss, soft_loss, step
 
 ROOT = Path(__file__).parents[1]

@@ -25,5 +25,5 @@ def test_a_wheel_without_a_compiler_holds_all_but_the_native_engine(tmp_path):
     [wheel] = tmp_path.glob("slimfl-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"slimfl/api.py", "slimfl/py.typed", "slimfl/report/page.css"} <= names
-    assert "slimfl/experiments/page.css" in names
+    assert "slimfl/reproduction/page/document.css" in names
     assert not any("_native" in Path(name).name and name.endswith(".so") for name in names)

@@ -8,8 +8,9 @@ from typing import Any
 
 from measured import read
 
-from slimfl.report import colours, save
-from slimfl.report.drawing import grid
+from slimfl.report import save
+from slimfl.report.figures import colours
+from slimfl.report.figures.drawing import grid
 
 Rows = list[dict[str, Any]]
 

@@ -33,7 +33,6 @@ from misprints import (
 from scipy.optimize import minimize_scalar
 from torch import Tensor, nn
 
-from slimfl import theory
 from slimfl.config import RadioSection
 from slimfl.nn import (
     ULMobileNet,
@@ -56,6 +55,7 @@ from slimfl.radio import (
     signal,
 )
 from slimfl.rng import generator
+from slimfl.theory import bound as theory
 from slimfl.training import STEPS, hard_loss, soft_loss
 
 WIDTHS = (0.5, 1.0)

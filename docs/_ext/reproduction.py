@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slimfl.experiments.scale import SCALES
-from slimfl.experiments.verdict import RULE
+from slimfl.reproduction.cells.scale import SCALES
+from slimfl.reproduction.judging.verdict import RULE
 
 
 def write(folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from slimfl.experiments import printed
+from slimfl.reproduction.page import printed
 
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
 #: Shown in this order; other scales come before the last.

@@ -8,9 +8,9 @@ import pytest
 from tests.experiments.test_archive import tiny
 
 from slimfl.cli import main
-from slimfl.experiments import reproduce
-from slimfl.experiments.archive import MANIFEST, pack
-from slimfl.grids import complete
+from slimfl.reproduction import reproduce
+from slimfl.reproduction.cells.archive import MANIFEST, pack
+from slimfl.sweeps import complete
 
 
 @pytest.fixture

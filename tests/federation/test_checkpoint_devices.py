@@ -13,8 +13,8 @@ import pytest
 import slimfl
 from slimfl.engines import device_states
 from slimfl.federation import RunFolder
-from slimfl.federation import checkpoint as checkpoints
-from slimfl.federation.state_space import disk_bytes, space_warning, states_bytes
+from slimfl.federation.storage import checkpoint as checkpoints
+from slimfl.federation.storage.state_space import disk_bytes, space_warning, states_bytes
 
 SETTINGS = {
     "rounds": 8,

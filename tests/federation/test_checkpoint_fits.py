@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 import slimfl
 from slimfl.errors import RequestError
-from slimfl.federation import checkpoint as checkpoints
+from slimfl.federation.storage import checkpoint as checkpoints
 from slimfl.naming import trusting
 
 SETTINGS = {

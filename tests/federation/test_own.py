@@ -13,12 +13,13 @@ from slimfl.config import RadioSection, build
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
 from slimfl.federation import RunFolder, own
 from slimfl.federation import run as run_simulation
-from slimfl.grids import Job, complete
 from slimfl.methods import Assignment, SlimFL
 from slimfl.nn import slimmable
 from slimfl.radio import OutageChannel, outage_channel
-from slimfl.report import expected_of, find, plots, summaries, summarise, write_report
-from slimfl.report.groups import group
+from slimfl.report import expected_of, find, summaries, summarise, write_report
+from slimfl.report.pages import plots
+from slimfl.results.groups import group
+from slimfl.sweeps import Job, complete
 
 SMALL = {
     "rounds": 3,

@@ -9,9 +9,10 @@ import slimfl
 from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation, checkpoint
-from slimfl.federation.checkpoint import Checkpoint
-from slimfl.federation.part_state import checked_state
+from slimfl.federation import Simulation
+from slimfl.federation.storage import checkpoint
+from slimfl.federation.storage.checkpoint import Checkpoint
+from slimfl.federation.storage.part_state import checked_state
 from slimfl.methods import SlimFL
 
 DATASET = synthetic(train=200, test=50, size=6)

@@ -16,7 +16,7 @@ from slimfl.engines import Missing, Update
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import Simulation
 from slimfl.federation.filters import Passage
-from slimfl.federation.privacy import Clip, Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.federation.privacy.mechanism import Clip, Privacy, gaussian_delta, gaussian_epsilon
 from slimfl.methods import Arrival, RunningMean
 from slimfl.nn import Segments
 from slimfl.population import Device
@@ -379,7 +379,7 @@ def test_secret_noise_comes_from_the_system(monkeypatch):
         drawn.append(count)
         return np.full(count, 0.25)
 
-    monkeypatch.setattr("slimfl.federation.privacy.secret_gaussian", known)
+    monkeypatch.setattr("slimfl.federation.privacy.mechanism.secret_gaussian", known)
     monkeypatch.setattr(np.random, "default_rng", None)
     guard = privacy(clip_norm=2.0, noise_multiplier=1.5, noise="secret")
     noise = noisy(guard, [(0, LAST, (0,)), (1, LAST, (0, 1))]).astype(np.float64) - LAST

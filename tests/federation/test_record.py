@@ -7,7 +7,7 @@ import pytest
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation, run
-from slimfl.federation.record import RoundRecord, read, read_intact
+from slimfl.federation.storage.record import RoundRecord, read, read_intact
 
 
 @pytest.fixture(scope="module")

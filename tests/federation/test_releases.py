@@ -9,8 +9,8 @@ import pytest
 from slimfl.config import DataSection, PrivacySection
 from slimfl.errors import RequestError
 from slimfl.federation.filters import Passage
-from slimfl.federation.privacy import Clip, Privacy
-from slimfl.federation.releases import RELEASES, Release, Releases
+from slimfl.federation.privacy.mechanism import Clip, Privacy
+from slimfl.federation.privacy.releases import RELEASES, Release, Releases
 from slimfl.methods import Arrival, RunningMean
 from slimfl.population import Device
 
@@ -76,7 +76,7 @@ def test_a_result_is_on_disk_before_it_is_made(tmp_path, monkeypatch):
         seen.append((tmp_path / RELEASES).read_bytes())
         return np.zeros(count)
 
-    monkeypatch.setattr("slimfl.federation.privacy.secret_gaussian", watched)
+    monkeypatch.setattr("slimfl.federation.privacy.mechanism.secret_gaussian", watched)
     play(guard, 1, [3])
     assert json.loads(seen[0]) == {"release": 1, "round": 1, "heard": [3]}
 

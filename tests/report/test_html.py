@@ -6,7 +6,7 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.report import summarise, write_report
-from slimfl.report.curves import POINTS
+from slimfl.results.curves import POINTS
 
 
 class Page(HTMLParser):

@@ -3,15 +3,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from slimfl.report import (
-    caveats,
-    closing_table,
-    compare_table,
-    expected_of,
-    headline,
-    summarise,
-)
-from slimfl.report.cells import plain
+from slimfl.report import caveats, closing_table, compare_table, expected_of, summarise
+from slimfl.report.pages import conclusions as headline
+from slimfl.report.tables.number_format import plain
 
 
 def printed(table) -> str:

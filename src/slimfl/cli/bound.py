@@ -81,7 +81,7 @@ def bound(
     training under theorem 1's learning rate is drawn into the same figure.
     """
     from slimfl.errors import RequestError
-    from slimfl.theory import optimal_weights
+    from slimfl.theory.bound import optimal_weights
 
     section, count = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
     loss_weights = floats(weights, "--weights") or optimal_weights(count)
@@ -172,8 +172,8 @@ def _unmeasured(
 ) -> dict[str, Any]:
     """Both bounds from the options."""
     from slimfl.radio import outage_link, signal
-    from slimfl.theory import bound as theorem1
-    from slimfl.theory import paper_constant, sharp_constant
+    from slimfl.theory.bound import bound as theorem1
+    from slimfl.theory.bound import paper_constant, sharp_constant
 
     count = len(weights)
     coding = signal(section, tuple((i,) for i in range(count)), count).coding
@@ -209,10 +209,10 @@ def _measured(
     non_iid: float,
 ) -> dict[str, Any]:
     """Both bounds from the constants of the convex problem, and its training."""
-    from slimfl.experiments.convex import ridge_problem
-    from slimfl.experiments.convex_study import against_bounds
-    from slimfl.experiments.convex_variance import exact_variance
     from slimfl.radio import outage_link, signal
+    from slimfl.theory.convex.problem import ridge_problem
+    from slimfl.theory.convex.study import against_bounds
+    from slimfl.theory.convex.variance import exact_variance
 
     count = len(weights)
     problem = ridge_problem(weights, devices, non_iid, delta, seed, dimension=max(16, count))
@@ -247,7 +247,7 @@ def _draw(curves: dict[str, Any], out: Path) -> str:
 
 def _document(curves: dict[str, Any], rounds: int) -> dict[str, Any]:
     """What is printed: the rounds of the table only."""
-    from slimfl.theory import learning_rate
+    from slimfl.theory.bound import learning_rate
 
     columns = ("bound_paper", "bound_sharp", "measured", "standard_error", "low", "high")
     rows = []

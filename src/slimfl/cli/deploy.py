@@ -8,7 +8,7 @@ import typer
 from slimfl.cli.output import Json, aside, show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.flower.kit import Federation
+    from slimfl.deployment.kit import Federation
 
 deploy = typer.Typer(
     help="Lay out and run a federation of separate processes and machines on Flower.",
@@ -51,7 +51,7 @@ def init(
 ) -> None:
     """Write certificates, node keys, configurations and start scripts."""
     _need_flower()
-    from slimfl.flower.kit import lay_out
+    from slimfl.deployment.kit import lay_out
 
     data = data_dir.absolute() if data_dir else None
     kit = lay_out(
@@ -135,7 +135,7 @@ def _need_flower() -> None:
 
 def _federation(folder: Path) -> "Federation":
     _need_flower()
-    from slimfl.flower.kit import Federation, Kit
+    from slimfl.deployment.kit import Federation, Kit
 
     return Federation(Kit.open(folder))
 

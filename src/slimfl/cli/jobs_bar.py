@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from slimfl.cli.output import duration
-from slimfl.grids import Watcher
+from slimfl.sweeps import Watcher
 
 #: Between two lines of a log.
 LINE_EVERY_S = 600.0

@@ -54,7 +54,7 @@ def link(
         segment_rates,
         signal,
     )
-    from slimfl.theory import advise, inverse_probability_sum
+    from slimfl.theory.bound import advise, inverse_probability_sum
 
     section, count = radio_section(
         channel,

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 from slimfl.cli.output import Json, On, aside, duration, show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.experiments.exhibit import Exhibit
-    from slimfl.experiments.status import Status
+    from slimfl.reproduction.cells.status import Status
+    from slimfl.reproduction.exhibits.exhibit import Exhibit
 
 #: What `slimfl reproduce WORDS` stands for where the first word is no command.
 DEFAULT = "make"
@@ -73,9 +73,9 @@ def make(
 ) -> None:
     """Make tables and figures beside the paper's, with a verdict on each."""
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.experiments.reproduce import missing, recipes, unfinished, write
-    from slimfl.experiments.reproduce import reproduce as run
-    from slimfl.experiments.scale import scale as named
+    from slimfl.reproduction.cells.scale import scale as named
+    from slimfl.reproduction.reproduce import missing, recipes, unfinished, write
+    from slimfl.reproduction.reproduce import reproduce as run
 
     chosen, size = recipes(what or ["all"]), named(scale)
     before = None if check is None else _earlier(check)
@@ -125,9 +125,9 @@ def status(
 ) -> None:
     """How far the runs are, and how long the rest will take on this machine."""
     from slimfl.engines.cores import available_cores
-    from slimfl.experiments.reproduce import cells_of, recipes
-    from slimfl.experiments.scale import scale as named
-    from slimfl.experiments.status import status as look
+    from slimfl.reproduction.cells.scale import scale as named
+    from slimfl.reproduction.cells.status import status as look
+    from slimfl.reproduction.reproduce import cells_of, recipes
 
     cells = cells_of(recipes(what or ["all"]), named(scale))
     found = look(scale, cells, cache, archive, workers or available_cores())
@@ -145,10 +145,10 @@ def pack(
 ) -> None:
     """Pack the runs of `standard` and `paper` into the archive, finished or not."""
     from slimfl.errors import RequestError
-    from slimfl.experiments.archive import find
-    from slimfl.experiments.archive import pack as put
-    from slimfl.experiments.reproduce import every_cell
-    from slimfl.experiments.scale import scale as named
+    from slimfl.reproduction.cells.archive import find
+    from slimfl.reproduction.cells.archive import pack as put
+    from slimfl.reproduction.cells.scale import scale as named
+    from slimfl.reproduction.reproduce import every_cell
 
     if not cache.is_dir():
         raise RequestError(f"there is no folder {cache}; give the --cache that has the runs")
@@ -175,10 +175,10 @@ def verify(
 ) -> None:
     """Run the first rounds of archived runs again and compare."""
     from slimfl.errors import RunError
-    from slimfl.experiments.reproduce import every_cell
-    from slimfl.experiments.scale import scale as named
-    from slimfl.experiments.verify import archived, choose
-    from slimfl.experiments.verify import verify as again
+    from slimfl.reproduction.cells.scale import scale as named
+    from slimfl.reproduction.cells.verify import archived, choose
+    from slimfl.reproduction.cells.verify import verify as again
+    from slimfl.reproduction.reproduce import every_cell
 
     results = []
     for cell, entry in choose(archived(archive, every_cell(named("paper"))), cells):
@@ -245,7 +245,7 @@ def _earlier(path: Path) -> Any:
 def _compared(document: dict[str, Any], before: Any, path: Path) -> tuple[list[str], bool]:
     """What differs, and whether every digit has to agree."""
     from slimfl.errors import RequestError
-    from slimfl.experiments.check import differences, same_engine
+    from slimfl.reproduction.judging.check import differences, same_engine
 
     try:
         return differences(document, before), same_engine(document, before)
@@ -272,7 +272,7 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
     from rich.table import Table
     from rich.text import Text
 
-    from slimfl.experiments import printed
+    from slimfl.reproduction.page import printed
 
     table = Table(title=exhibit.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, heading in enumerate(exhibit.table.headings):

@@ -13,8 +13,8 @@ from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
     from slimfl.config import Experiment
+    from slimfl.deployment.superlink import SuperLink
     from slimfl.federation import RunFolder
-    from slimfl.flower.superlink import SuperLink
 
 SuperLinkOption = Annotated[
     str | None,
@@ -76,9 +76,9 @@ def run(
     from slimfl import config
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
-    from slimfl.grids.group import check_free, make_planned, new_group, write_plan
-    from slimfl.grids.names import run_name
     from slimfl.methods import expand
+    from slimfl.sweeps.group import check_free, make_planned, new_group, write_plan
+    from slimfl.sweeps.names import run_name
 
     asked = method
     changed = {text.partition("=")[0].strip() for text in [*(set_ or ()), *(grid or ())]}
@@ -150,8 +150,8 @@ def resume(
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
-    from slimfl.grids.group import existing_group
     from slimfl.report import load
+    from slimfl.sweeps.group import existing_group
 
     allow(trust)
     command = _resume_command(run, superlink, root_certificates, data_dir)
@@ -203,7 +203,7 @@ def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str
     """
     from slimfl import config
     from slimfl.federation import Simulation
-    from slimfl.grids import shared_dataset
+    from slimfl.sweeps import shared_dataset
 
     texts, engines = {}, []
     for name, one in planned.items():
@@ -234,7 +234,7 @@ def _points(grid: list[str]) -> list[tuple[str, ...]]:
 
 def _check_place(on: str, experiments: list["Experiment"]) -> None:
     from slimfl.errors import RequestError
-    from slimfl.grids import check_place
+    from slimfl.sweeps import check_place
 
     check_place(on)
     if any(one.engine == "flower" for one in experiments):
@@ -246,7 +246,7 @@ def _check_place(on: str, experiments: list["Experiment"]) -> None:
 
 def _side_by_side(folders: list["RunFolder"], on: str, data_dir: Path | None = None) -> None:
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.grids import Job, run_jobs
+    from slimfl.sweeps import Job, run_jobs
 
     jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with jobs_bar(aside()) as watch:
@@ -285,8 +285,8 @@ def _superlink(
         return None
     if len(flower) < len(experiments):
         raise RequestError("--superlink is for runs of the flower engine; use --engine flower")
-    from slimfl.flower.kit import Kit
-    from slimfl.flower.superlink import SuperLink
+    from slimfl.deployment.kit import Kit
+    from slimfl.deployment.superlink import SuperLink
 
     if not Path(where).is_dir():
         return SuperLink(where, certificates)
@@ -308,7 +308,7 @@ def _carry_out(
     from slimfl.cli.progress import ProgressCallback, progress_bar
     from slimfl.federation import Simulation, completed
     from slimfl.federation import run as run_simulation
-    from slimfl.grids import shared_dataset
+    from slimfl.sweeps import shared_dataset
 
     with progress_bar(aside()) as progress:
         for folder in folders:
@@ -317,7 +317,7 @@ def _carry_out(
                 continue
             callbacks = [ProgressCallback(progress, folder.name)]
             if superlink is not None:
-                from slimfl.flower.deployed import carry_out
+                from slimfl.deployment.deployed import carry_out
 
                 carry_out(folder, superlink, callbacks)
                 continue

@@ -3,10 +3,10 @@
 from slimfl.federation.callbacks import Callback
 from slimfl.federation.convergence import converged_round, convergence
 from slimfl.federation.plan import Plan
-from slimfl.federation.record import RoundRecord
-from slimfl.federation.run_folder import RunFolder
 from slimfl.federation.running import completed, finished, run
 from slimfl.federation.simulation import Simulation
+from slimfl.federation.storage.record import RoundRecord
+from slimfl.federation.storage.run_folder import RunFolder
 from slimfl.federation.updates import RefusedUpdateError
 
 __all__ = [

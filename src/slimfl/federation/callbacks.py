@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from slimfl.config import Experiment
-from slimfl.federation.record import RoundRecord
+from slimfl.federation.storage.record import RoundRecord
 from slimfl.naming import construct, resolve
 from slimfl.nn import Vector
 

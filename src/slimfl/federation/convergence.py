@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 
 from slimfl.config import FederationSection
-from slimfl.federation.record import RoundRecord
+from slimfl.federation.storage.record import RoundRecord
 
 
 def converged_round(rounds: Iterable[tuple[int, float]], section: FederationSection) -> int | None:

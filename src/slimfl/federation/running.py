@@ -7,10 +7,10 @@ from slimfl.config import Experiment
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.convergence import convergence
-from slimfl.federation.record import RoundRecord
-from slimfl.federation.run_folder import CHECKPOINTS, RunFolder, RunWriter
-from slimfl.federation.run_log import log_to
 from slimfl.federation.simulation import Simulation
+from slimfl.federation.storage.record import RoundRecord
+from slimfl.federation.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
+from slimfl.federation.storage.run_log import log_to
 from slimfl.federation.trackers import trackers
 
 log = logging.getLogger(__name__)

@@ -32,17 +32,17 @@ from slimfl.engines import (
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import own
 from slimfl.federation.callbacks import named_callbacks
-from slimfl.federation.checkpoint import Checkpoint, device_files_state
 from slimfl.federation.expected import expected_shares
 from slimfl.federation.filters import Filter, on_sums
-from slimfl.federation.fitting import check_fits, made_with
-from slimfl.federation.part_state import checked_state, shapes
 from slimfl.federation.plan import Plan
-from slimfl.federation.privacy import Clip, Privacy
+from slimfl.federation.privacy.mechanism import Clip, Privacy
 from slimfl.federation.receiver import Receiver
-from slimfl.federation.record import MOST, RoundRecord, Seconds
 from slimfl.federation.round_book import RoundBook
-from slimfl.federation.state_space import space_warning
+from slimfl.federation.storage.checkpoint import Checkpoint, device_files_state
+from slimfl.federation.storage.fitting import check_fits, made_with
+from slimfl.federation.storage.part_state import checked_state, shapes
+from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
+from slimfl.federation.storage.state_space import space_warning
 from slimfl.methods import (
     VANILLA_ALL,
     VANILLA_PAPER,

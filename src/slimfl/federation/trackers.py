@@ -7,8 +7,8 @@ from pathlib import Path
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
 from slimfl.federation.callbacks import Callback
-from slimfl.federation.record import RoundRecord
-from slimfl.federation.run_folder import RunFolder
+from slimfl.federation.storage.record import RoundRecord
+from slimfl.federation.storage.run_folder import RunFolder
 from slimfl.nn import Vector
 
 

@@ -3,8 +3,6 @@
 Matplotlib and Plotly are imported by what draws with them, when it draws.
 """
 
-from slimfl.report.console import closing_table, compare_table
-from slimfl.report.expected import expected_of
 from slimfl.report.figures import (
     accuracy_figure,
     bound_figure,
@@ -13,13 +11,15 @@ from slimfl.report.figures import (
     save,
     split_figure,
 )
-from slimfl.report.groups import Group, group, title
-from slimfl.report.headline import caveats, headline
-from slimfl.report.html import write_report
-from slimfl.report.over_seeds import GroupRow, Spread
-from slimfl.report.records import RunRecord, find, load
-from slimfl.report.run_row import RunRow, run_row
-from slimfl.report.summary import Summary, summaries, summarise
+from slimfl.report.pages.conclusions import caveats, headline
+from slimfl.report.pages.run_report import write_report
+from slimfl.report.tables.console import closing_table, compare_table
+from slimfl.results.expected import expected_of
+from slimfl.results.groups import Group, group, title
+from slimfl.results.records import RunRecord, find, load
+from slimfl.results.run_summary import RunRow, run_row
+from slimfl.results.seed_summary import GroupRow, Spread
+from slimfl.results.summary import Summary, summaries, summarise
 
 __all__ = [
     "Group",

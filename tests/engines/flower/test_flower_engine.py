@@ -423,7 +423,7 @@ def test_a_device_finds_a_folder_dataset_where_its_own_data_are(tmp_path):
 
 
 def test_own_networks_and_wrong_engines_are_refused():
-    from slimfl.flower import SlimFLStrategy
+    from slimfl.deployment import SlimFLStrategy
 
     with pytest.raises(RequestError, match=r"package\.module:factory"):
         Simulation(experiment(), dataset=DATASET, network=slimfl.ULMobileNet())

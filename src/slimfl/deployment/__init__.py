@@ -1,0 +1,34 @@
+"""SlimFL for people who use Flower: a ServerApp, a ClientApp, a Strategy, and a deployment kit.
+
+    server_app      carries out the run folder that it is told of, with the round loop of slimfl
+    client_app      trains on a device, with the engines of slimfl
+    SlimFLStrategy  the methods and the radio of slimfl for a ServerApp of your own
+
+Everything here is a thin layer: methods, radio, training and merging are the library's own. It
+needs the extra `slimfl[flower]`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import slimfl.engines.flower  # noqa: F401  (keeps Flower off the internet)
+
+if TYPE_CHECKING:
+    from slimfl.deployment.server import server_app
+    from slimfl.deployment.strategy import SlimFLStrategy
+    from slimfl.engines.flower.app import client_app
+
+_HOMES = {
+    "SlimFLStrategy": "slimfl.deployment.strategy",
+    "client_app": "slimfl.engines.flower.app",
+    "server_app": "slimfl.deployment.server",
+}
+
+__all__ = ["SlimFLStrategy", "client_app", "server_app"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: a kit can be laid out without Flower."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'slimfl.deployment' has no attribute {name!r}")

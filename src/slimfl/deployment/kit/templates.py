@@ -1,0 +1,114 @@
+"""The scripts and units that a kit is made of."""
+
+from shlex import quote
+from string import Template
+
+from slimfl.engines.flower.offline import SETTINGS
+
+#: Nothing leaves the machine except to the server.
+EXPORTS = "\n".join(f"export {name}={quote(value)}" for name, value in SETTINGS.items())
+
+SERVER_SCRIPT = Template(
+    f"""#!/bin/sh
+# The server of the federation: Flower's SuperLink with TLS and node authentication, for this
+# machine alone, and nginx before it on the address that devices connect to.
+# SLIMFL_BIN may name the folder of the Python that has slimfl, if it is not the first on the PATH.
+set -eu
+umask 077
+cd -- "$$(dirname -- "$$0")"
+export PATH="$${{SLIMFL_BIN:+$$SLIMFL_BIN:}}$$PATH" FLWR_HOME="$$PWD/flwr"
+{EXPORTS}
+exec python3 -P -m slimfl.deployment.guard superlink $proxy--host $host --port $port \\
+    --ssl-ca-certfile ca.crt --ssl-certfile superlink.crt --ssl-keyfile superlink.key \\
+    --enable-supernode-auth --database superlink.db --disable-runtime-dependency-installation
+"""
+)
+
+DEVICE_SCRIPT = Template(
+    f"""#!/bin/sh
+# Device $device of the federation: Flower's SuperNode, known to the server by its key. It carries
+# out the app that trusted.yaml has the key of, and no other.
+# device.env says where this device's data are. SLIMFL_BIN may name the folder of the Python that
+# has slimfl, if it is not the first on the PATH.
+set -eu
+umask 077
+cd -- "$$(dirname -- "$$0")"
+. ./device.env
+export DATA_DIR GAIN_FILE MODELS SLIMFL_DEVICE=$device SLIMFL_DEVICES=$devices
+export PATH="$${{SLIMFL_BIN:+$$SLIMFL_BIN:}}$$PATH" FLWR_HOME="$$PWD/flwr"
+{EXPORTS}
+exec python3 -P -m slimfl.deployment.guard supernode --superlink $address \\
+    --root-certificates ca.crt --auth-supernode-private-key node.key \\
+    --trusted-entities trusted.yaml --host 127.0.0.1 --port $device_port
+"""
+)
+
+DEVICE_SETTINGS = Template(
+    """# The folder with this device's data: the files of the named dataset, or, with
+# data.partition = "own" in the experiment, four idx files of its own. Empty: look where
+# `slimfl data` looks. This file is read by a shell: leave the quotes.
+DATA_DIR=$data_dir
+# With radio.gains = "measured": the file in which the radio keeps the power gain that it measured
+# last, one number with mean 1.
+GAIN_FILE=''
+# Networks besides the built-in ones that the server may have this device train, as
+# package.module:Name, separated by commas. Each is code that is installed here.
+MODELS=''
+"""
+)
+
+UNIT = Template(
+    """# Copy to /etc/systemd/system/, adjust User and the paths, then
+#     systemctl daemon-reload && systemctl enable --now $name
+[Unit]
+Description=slimfl: $what
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+User=slimfl
+Environment=SLIMFL_BIN=/opt/slimfl/.venv/bin
+ExecStart=/bin/sh /opt/slimfl/$folder/start.sh
+Restart=on-failure
+RestartSec=10
+KillMode=control-group
+TimeoutStopSec=30
+NoNewPrivileges=true
+PrivateTmp=true
+ProtectSystem=full
+
+[Install]
+WantedBy=multi-user.target
+"""
+)
+
+COMPOSE_HEAD = """# NOT TRIED: written for those who run containers, without having run it.
+# The image must have nginx and `pip install slimfl[flower]`; paths are those of this kit.
+services:
+"""
+
+COMPOSE_SERVICE = Template(
+    """  $name:
+    image: slimfl-flower
+    command: ["sh", "/kit/start.sh"]
+    volumes: ["./$name:/kit"]
+    network_mode: host
+    restart: on-failure
+"""
+)
+
+EXPERIMENT = Template(
+    """# A description to begin with: slimfl run experiment.toml --superlink .
+engine = "flower"
+method = "slimfl"
+rounds = 30
+
+[federation]
+devices = $devices
+
+[flower]
+# a round is merged when this share of its devices answered
+quorum = 0.5
+round_timeout_s = 600.0
+"""
+)

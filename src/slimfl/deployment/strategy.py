@@ -1,0 +1,149 @@
+"""SlimFL as a Flower strategy, for a ServerApp of your own.
+
+The strategy calls the two halves of a round of `Simulation`: `plan` before Flower sends its
+messages and `collect` when it has the replies. So who takes part, what arrives over the radio and
+what is merged is decided by the same lines of code as in `slimfl run`.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from slimfl.config import Experiment
+from slimfl.data import Dataset
+from slimfl.engines import Missing, Outcome
+from slimfl.engines.flower.connect import deployed
+from slimfl.engines.flower.engine import FlowerEngine
+from slimfl.engines.flower.messages import Order, parameters_record, read_parameters
+from slimfl.errors import RequestError, RunError
+from slimfl.federation import RoundRecord, Simulation
+from slimfl.federation.plan import Plan
+from slimfl.methods import Method
+from slimfl.radio import Channel
+
+log = logging.getLogger(__name__)
+
+
+class SlimFLStrategy(Strategy):
+    """Any method of slimfl, over its radio, with Flower's own loop.
+
+    In a ServerApp of your own::
+
+        @app.main()
+        def main(grid, context):
+            strategy = SlimFLStrategy(config.build({"engine": "flower", "rounds": 3}), grid)
+            strategy.start(grid, strategy.initial_arrays(), num_rounds=3)
+            print(strategy.lines[-1].accuracy)
+
+    The devices run `slimfl.deployment.client_app`. Evaluation happens on the server, as a part of
+    aggregation; the lines of `metrics.jsonl` are in `lines`.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        grid: Grid,
+        *,
+        dataset: Dataset | None = None,
+        channel: Channel | None = None,
+        method: Method | None = None,
+    ) -> None:
+        if experiment.engine != "flower":
+            raise RequestError('a strategy works with devices of Flower: give engine = "flower"')
+        self.simulation = Simulation(
+            experiment, dataset=dataset, channel=channel, method=method, engine=deployed(grid)
+        )
+        assert isinstance(self.simulation.engine, FlowerEngine)
+        self.engine = self.simulation.engine
+        self.lines: list[RoundRecord] = []
+        self._plan: Plan | None = None
+        self._orders: dict[int, Order] = {}
+        """What was asked in this round, by node."""
+
+    def initial_arrays(self) -> ArrayRecord:
+        """The model that the first round starts from."""
+        return parameters_record(self.simulation.global_model)
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """An order for every device that takes part in the round and is there."""
+        sim = self.simulation
+        sim.global_model, sim.round = read_parameters(arrays), server_round - 1
+        self._plan = sim.plan()
+        tasks = self._plan.tasks
+        nodes = self.engine.quorum(server_round, tasks)
+        self._orders = {
+            nodes[task.device]: self.engine.order(server_round, sim.global_model, task)
+            for task in tasks
+            if task.device in nodes
+        }
+        return [self.engine.message(order, node, arrays) for node, order in self._orders.items()]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """One round: the radio decides what arrives, the method merges it.
+
+        Below the quorum the model stays as it was.
+        """
+        assert self._plan is not None
+        try:
+            outcomes = self._outcomes(self._plan, replies)
+        except RunError as error:
+            log.warning("%s", error)
+            # the round is over for the channel, too: its memory moves on
+            self.simulation.channel_state = self._plan.channel_state
+            return None, None
+        line = self.simulation.collect(self._plan, iter(outcomes))
+        self.lines.append(line)
+        return parameters_record(self.simulation.global_model), MetricRecord(_numbers(line))
+
+    def _outcomes(self, plan: Plan, replies: Iterable[Message]) -> list[Outcome]:
+        """What came of the plan's tasks; raises `RunError` below the quorum."""
+        came: dict[int, Outcome] = {}
+        for reply in replies:
+            order = self._orders.pop(reply.metadata.src_node_id, None)
+            if order is None:
+                log.warning("round %d: an answer that nobody waits for: ignored", plan.round)
+                continue
+            came[order.task.device] = self.engine.outcome(order, reply)
+        outcomes = [
+            came.get(task.device, Missing(task.device, "it did not answer")) for task in plan.tasks
+        ]
+        missing = [one for one in outcomes if isinstance(one, Missing)]
+        reasons = [f"device {one.device}: {one.reason}" for one in missing]
+        self.engine.check_quorum(plan.round, len(plan), reasons)
+        return outcomes
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Nobody is asked: the server evaluates."""
+        return []
+
+    def aggregate_evaluate(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> MetricRecord | None:
+        """Nothing: the server's evaluation stands with the training metrics."""
+        return None
+
+    def summary(self) -> None:
+        """Say what runs."""
+        experiment = self.simulation.experiment
+        log.info("%s, %d devices", experiment.method, experiment.federation.devices)
+
+
+def _numbers(line: RoundRecord) -> dict[str, Any]:
+    """What Flower's metrics can hold of a line: numbers and lists of numbers, with flat names."""
+    flat: dict[str, Any] = {}
+    for key, value in line.as_json().items():
+        if isinstance(value, dict):
+            flat |= {f"{key}-{k}": v for k, v in value.items() if isinstance(v, int | float)}
+        elif isinstance(value, int | float) or (isinstance(value, list) and value):
+            flat[key] = value
+    return flat

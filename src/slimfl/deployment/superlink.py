@@ -1,0 +1,197 @@
+"""A SuperLink as slimfl needs it: register devices, start a run, ask how it goes, stop it."""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slimfl.deployment.bundle import bundle
+from slimfl.deployment.files import read_text
+from slimfl.deployment.signed import APP_ID, SignedApp
+from slimfl.errors import RequestError, RunError
+from slimfl.naming import trusted
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a run does in Flower's words."""
+
+    status: str
+    """`pending`, `starting`, `running` or `finished`."""
+    completed: bool
+    details: str
+
+
+@dataclass(frozen=True)
+class SuperLink:
+    """Where a SuperLink is, and what is needed to command it."""
+
+    address: str
+    root_certificates: Path | None = None
+    """Verifies the SuperLink."""
+    server: Path | None = None
+    """The server's folder of a kit: it holds the control token and the signed app."""
+
+    def __post_init__(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        if not host or not port.isdigit():
+            raise RequestError(
+                f"--superlink takes HOST:PORT or a kit's folder, not {self.address!r}"
+            )
+        if self.root_certificates is None and not _is_loopback(host):
+            raise RequestError(
+                f"{self.address} is not this machine, so its certificate is needed: give "
+                "--root-certificates a file, or --superlink the kit's folder"
+            )
+
+    def register(self, public_key: bytes, name: str) -> int:
+        """Make a device's key known under a name; returns its node's number."""
+        from flwr.proto.control_pb2 import RegisterNodeRequest
+
+        with self._client() as client:
+            request = RegisterNodeRequest(public_key=public_key, name=name)
+            return int(client.RegisterNode(request).node_id)
+
+    def unregister(self, node: int) -> None:
+        """Refuse a node from now on."""
+        from flwr.proto.control_pb2 import UnregisterNodeRequest
+
+        with self._client() as client:
+            client.UnregisterNode(UnregisterNodeRequest(node_id=node))
+
+    def nodes(self) -> dict[int, str]:
+        """The state of every node: `registered`, `online`, `offline` or `unregistered`."""
+        from flwr.proto.control_pb2 import ListNodesRequest
+
+        with self._client() as client:
+            found = client.ListNodes(ListNodesRequest()).nodes_info
+            return {int(node.node_id): str(node.status) for node in found}
+
+    def start(self, run_folder: Path) -> int:
+        """Have the SuperLink carry out a run folder; returns the run's number."""
+        from flwr.common.serde import fab_to_proto, user_config_to_proto
+        from flwr.proto.control_pb2 import StartRunRequest
+        from flwr.supercore.fab import Fab
+
+        modules = ",".join(trusted())
+        config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
+        if self.server is not None:
+            # without its content: the SuperLink takes the app that it has, with its signature
+            fab, app_id = Fab(SignedApp.read(self.server).digest, b"", {}), APP_ID
+        else:
+            content = bundle()
+            fab, app_id = Fab(hashlib.sha256(content).hexdigest(), content, {}), ""
+        request = StartRunRequest(fab=fab_to_proto(fab), override_config=config, app_spec=app_id)
+        with self._client() as client:
+            reply = client.StartRun(request)
+        if not reply.HasField("run_id"):
+            raise RunError(f"the SuperLink at {self.address} did not start the run: {reply.note}")
+        return int(reply.run_id)
+
+    def status(self, run: int) -> RunStatus:
+        """How a run does."""
+        from flwr.proto.control_pb2 import ListRunsRequest
+
+        with self._client() as client:
+            found = client.ListRuns(ListRunsRequest(run_id=run)).run_dict
+        if run not in found:
+            return RunStatus("finished", False, "the SuperLink does not know this run any more")
+        state = found[run].status
+        return RunStatus(state.status, state.sub_status == "completed", state.details)
+
+    def stop(self, run: int) -> None:
+        """End a run."""
+        from flwr.proto.control_pb2 import StopRunRequest
+
+        with self._client() as client:
+            client.StopRun(StopRunRequest(run_id=run))
+
+    def healthy(self) -> bool:
+        """Whether it answers."""
+        try:
+            self.nodes()
+        except RunError:
+            return False
+        return True
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        import httpx
+        from flwr.supercore.control import ControlHttpClient
+        from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+
+        interceptors: list[Any] = [RuntimeVersionHttpInterceptor(component_name="slimfl")]
+        if self.server is not None:
+            interceptors.append(_Bearer(read_token(self.server)))
+        certificate = self.root_certificates
+        if certificate is not None and not certificate.is_file():
+            raise RequestError(f"there is no certificate {certificate}; give its path")
+        try:
+            client = ControlHttpClient.from_server_address(
+                server_address=self.address,
+                insecure=certificate is None,
+                root_certificates=certificate.read_bytes() if certificate else None,
+                interceptors=interceptors,
+            )
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise RequestError(f"{certificate} is not a certificate ({error})") from None
+        try:
+            yield client
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == httpx.codes.UNAUTHORIZED:
+                raise RunError(
+                    f"the SuperLink at {self.address} wants the control token of another kit; give "
+                    "--superlink the folder of the kit that it was started from"
+                ) from error
+            told = error.response.text.strip() or error
+            raise RunError(f"the SuperLink at {self.address} refused: {told}") from error
+        except httpx.HTTPError as error:
+            raise UnreachableError(
+                f"the SuperLink at {self.address} does not answer ({error}); start it, or check "
+                "the address and the certificate"
+            ) from error
+        finally:
+            client.close()
+
+
+class _Bearer:
+    """Sends the control token along, as Flower's client lets requests be added to."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def intercept(self, context: Any, call_next: Any) -> Any:
+        """Add it to a request."""
+        context.request.headers["authorization"] = f"Bearer {self.token}"
+        return call_next(context)
+
+
+def read_token(server: Path) -> str:
+    """The secret that lets the owner of a kit command its SuperLink."""
+    path = server / "control.token"
+    try:
+        token = read_text(path).strip()
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"the control token {path} cannot be read ({error}); only the owner of the kit can "
+            "command its server"
+        ) from None
+    if not (token.isascii() and token.isprintable() and len(token) >= 32):
+        raise RequestError(f"the control token {path} is damaged; make a new kit")
+    return token
+
+
+class UnreachableError(RunError):
+    """There is no SuperLink at the address."""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

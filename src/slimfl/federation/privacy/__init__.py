@@ -1,0 +1,1 @@
+"""Differential privacy: clip and noise as filters, what was released, unrepeatable noise."""

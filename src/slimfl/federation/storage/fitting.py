@@ -1,0 +1,128 @@
+"""Whether a checkpoint belongs to a run: the same settings and data, and arrays that fit."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import Experiment, round_dependencies
+from slimfl.errors import RequestError
+from slimfl.federation.storage.checkpoint import Checkpoint
+from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
+from slimfl.training import state_shapes
+
+#: What a checkpoint's state calls the values that its rounds depend on.
+MADE_WITH = "made_with"
+
+#: How the names of arrays begin that a method or a channel keeps.
+KEPT = ("method/", "channel/")
+
+_WAY_OUT = (
+    "put back what belongs to this folder, start the changed experiment in a new one with "
+    "`slimfl run`, or delete the checkpoints to start over"
+)
+
+
+def made_with(experiment: Experiment, data_sha256: str) -> dict[str, Any]:
+    """What the rounds of a run depend on, for its checkpoints.
+
+    The data counts by its contents: the name of a dataset's folder may change.
+    """
+    values = round_dependencies(experiment)
+    values.pop("data.dataset", None)
+    return {MADE_WITH: {**values, "data.sha256": data_sha256}}
+
+
+def check_fits(
+    checkpoint: Checkpoint,
+    experiment: Experiment,
+    data_sha256: str,
+    parameters: int,
+    kept: Shapes,
+) -> None:
+    """Refuse a checkpoint of another run; one of a version that did not say is judged by shape.
+
+    `kept` are the arrays of method and channel, `method/NAME` and `channel/NAME`.
+    """
+    here = made_with(experiment, data_sha256)[MADE_WITH]
+    there = checkpoint.state.get(MADE_WITH, here)
+    if not isinstance(there, dict):
+        raise _unfit(checkpoint, "it does not say what it was made with")
+    changes = [
+        f"{key} was {_value(there, key)} and is {_value(here, key)}"
+        for key in sorted({*here, *there})
+        if _value(there, key) != _value(here, key)
+    ]
+    if changes:
+        raise RequestError(
+            f"the checkpoint of round {checkpoint.round} was made with other settings than "
+            f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
+        )
+    _check_arrays(checkpoint, experiment, parameters, kept)
+    heard = checkpoint.state.get("heard")
+    if experiment.privacy.clip_norm is not None and not _is_counts(
+        heard, experiment.federation.devices
+    ):
+        raise _unfit(checkpoint, "it does not say how often each device was heard")
+
+
+def _check_arrays(
+    checkpoint: Checkpoint, experiment: Experiment, parameters: int, kept: Shapes
+) -> None:
+    tensors = dict(checkpoint.tensors)
+    model = tensors.pop("global", None)
+    if model is None or model.shape != (parameters,) or model.dtype != np.float32:
+        found = "none" if model is None else f"one of shape {model.shape} ({model.dtype})"
+        raise _unfit(checkpoint, f"the model has {parameters} parameters (float32); it has {found}")
+    states = {name: tensors.pop(name) for name in list(tensors) if name.startswith(KEPT)}
+    if shapes(states) != kept:
+        there = shapes(states)
+        raise _unfit(
+            checkpoint, f"method and channel keep {kept or 'nothing'}; it has {there or 'nothing'}"
+        )
+    for name, value in states.items():
+        if not is_stored(value):
+            raise _unfit(checkpoint, f"it holds an array {name!r} ({value.dtype})")
+    per_device = state_shapes(experiment.training, parameters)
+    devices_hold: dict[str, Shapes] = {}
+    for key, value in tensors.items():
+        device, _, name = key.removeprefix("device/").partition("/")
+        if not key.startswith("device/") or value.dtype != np.float32:
+            raise _unfit(checkpoint, f"it holds an array {key!r} ({value.dtype})")
+        devices_hold.setdefault(device, {})[name] = value.shape
+    for device, held in devices_hold.items():
+        if not re.fullmatch("[0-9]{1,9}", device) or int(device) >= experiment.federation.devices:
+            raise _unfit(checkpoint, f"there is no device {device!r}")
+        if held != per_device:
+            raise _unfit(checkpoint, f"device {device} holds {held}, and keeps {per_device}")
+    for file, (devices, held) in checkpoint.device_files:
+        if held != per_device:
+            raise _unfit(
+                checkpoint, f"{file.path.name} holds {held}, and devices keep {per_device}"
+            )
+        if not _are_devices(devices, experiment.federation.devices):
+            raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
+
+
+def _are_devices(devices: NDArray[np.int64], count: int) -> bool:
+    return bool(((devices >= 0) & (devices < count)).all())
+
+
+def _is_counts(heard: Any, devices: int) -> bool:
+    return (
+        isinstance(heard, list)
+        and len(heard) == devices
+        and all(type(count) is int and 0 <= count < 2**63 for count in heard)
+    )
+
+
+def _value(values: dict[str, Any], key: str) -> str:
+    return json.dumps(values[key], sort_keys=True) if key in values else "the default"
+
+
+def _unfit(checkpoint: Checkpoint, why: str) -> RequestError:
+    return RequestError(
+        f"the checkpoint of round {checkpoint.round} does not fit this run: {why}; {_WAY_OUT}"
+    )

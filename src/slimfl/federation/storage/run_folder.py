@@ -1,0 +1,212 @@
+"""A run on disk: what was asked, what happened in every round, and where to go on.
+
+    experiment.toml   the experiment with every value resolved, and what it ran on
+    partition.json    samples of each class on every device
+    metrics.jsonl     one line per round, without a gap; the truth
+    checkpoints/      the newest two
+    run.log           what happened otherwise
+
+A round's line is on disk before its checkpoint, so after a kill at any moment the newest checkpoint
+never knows more than the metrics, and lines after it belong to a round that will be run again.
+Where lines were lost in another way, a checkpoint that is ahead of them is of no use: the run goes
+on from an older one, or starts over.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from slimfl import config
+from slimfl.config import Experiment
+from slimfl.errors import RequestError, RunError
+from slimfl.federation.storage import checkpoint as checkpoints
+from slimfl.federation.storage import record
+from slimfl.federation.storage.checkpoint import Checkpoint
+from slimfl.federation.storage.locks import only_writer, open_file, try_lock
+from slimfl.federation.storage.record import IntactLines, RoundRecord
+from slimfl.files import open_plain, sync_folder, write_atomically
+
+EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
+CHECKPOINTS = "checkpoints"
+
+
+class RunFolder:
+    """Read a run; write to it inside `writing()`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, experiment: Experiment, provenance: dict[str, Any]) -> Self:
+        """A new folder that holds the experiment alone."""
+        with disk_errors(path, "start it again"):
+            return cls.write_new(path, config.dump(experiment, **provenance))
+
+    @classmethod
+    def write_new(cls, path: Path, text: str) -> Self:
+        """A new folder with this text as its experiment; what has no experiment counts as empty."""
+        path.mkdir(parents=True, exist_ok=True)
+        with _lock(path):
+            if (path / EXPERIMENT).exists():
+                raise RequestError(
+                    f"{path} holds a run already; go on with `{resume_command(path)}`, "
+                    "or choose another --out"
+                )
+            write_atomically(path / EXPERIMENT, text.encode())
+        with suppress(PermissionError):  # a folder may be writable and not readable
+            sync_folder(path.parent)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing folder."""
+        if not (path / EXPERIMENT).is_file():
+            raise RequestError(f"{path} is not a run folder: it has no {EXPERIMENT}")
+        return cls(path)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    def experiment(self) -> Experiment:
+        """What was asked."""
+        return config.build(self._tree()[0])
+
+    def provenance(self) -> dict[str, Any]:
+        """Versions and data checksum at the time the run was made."""
+        return self._tree()[1]
+
+    def _tree(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        tree = config.read_toml(self.path / EXPERIMENT)
+        provenance = tree.pop("provenance", {})
+        record.check_provenance(provenance, self.path / EXPERIMENT)
+        return tree, provenance
+
+    def metrics(self) -> list[RoundRecord]:
+        """The lines of all complete rounds; a torn last line is left out."""
+        found = self.intact_metrics()
+        if found.damage:
+            raise RequestError(
+                f"{found.damage}; `{resume_command(self.path)}` runs the rounds from there again"
+            )
+        return found.lines
+
+    def intact_metrics(self) -> IntactLines:
+        """The lines before the first that is damaged, missing or doubled."""
+        return record.read_intact(self.path / METRICS, self.experiment())
+
+    def write_partition(self, class_counts: list[list[int]]) -> None:
+        """Record how many samples of each class every device holds."""
+        contents = json.dumps({"class_counts": class_counts}).encode()
+        write_atomically(self.path / PARTITION, contents)
+
+    def class_counts(self) -> list[list[int]]:
+        """Samples [device][class]; empty before the run has begun."""
+        return record.read_class_counts(self.path / PARTITION, self.experiment())
+
+    @contextmanager
+    def writing(self) -> Iterator["RunWriter"]:
+        """Hold the folder for writing; a second writer is refused."""
+        way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
+        with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
+            yield RunWriter(self.path, self.experiment())
+
+    def in_use(self) -> bool:
+        """Whether somebody is writing to it."""
+        try:
+            with open_file(self.path / LOCK, os.O_RDONLY) as lock:
+                return not try_lock(lock, fcntl.LOCK_SH)
+        except OSError:
+            return False
+
+    def checkpoint(self, at_most: int | None = None) -> Checkpoint | None:
+        """The newest intact checkpoint, of a round no later than `at_most`."""
+        return checkpoints.newest(self.path / CHECKPOINTS, at_most)
+
+    def checkpointed_round(self) -> int:
+        """The round of the newest checkpoint, 0 without one; whether it is intact is not read."""
+        return checkpoints.newest_round(self.path / CHECKPOINTS)
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with open_file(path / LOCK, os.O_RDWR | os.O_CREAT) as lock, only_writer(lock, path):
+        yield
+
+
+class RunWriter:
+    """Appends rounds to a run."""
+
+    def __init__(self, path: Path, experiment: Experiment) -> None:
+        self.path, self.experiment = path, experiment
+
+    def keep_until(self, round: int) -> list[RoundRecord]:
+        """Drop what lies after a round, where a checkpoint goes on; returns the lines kept."""
+        # the checkpoints first: after a kill in between, the metrics still say what is wrong
+        checkpoints.discard_after(self.path / CHECKPOINTS, round)
+        path = self.path / METRICS
+        kept = record.read_intact(path, self.experiment).lines[:round]
+        if path.exists():
+            with open_plain(path, "rb") as file:
+                size = sum(len(file.readline()) for _ in kept)
+            with open_file(path, os.O_WRONLY) as descriptor:
+                os.ftruncate(descriptor, size)
+                os.fsync(descriptor)
+        return kept
+
+    def append(self, line: RoundRecord) -> None:
+        """Add a round's line, whole or not at all."""
+        raw = json.dumps(line.as_json(), allow_nan=False).encode() + b"\n"
+        path = self.path / METRICS
+        with open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
+            size = os.fstat(descriptor).st_size
+            try:
+                rest = raw
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, size)
+                raise
+        if size == 0:
+            sync_folder(self.path)
+
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint and drop the oldest."""
+        checkpoints.write(self.path / CHECKPOINTS, checkpoint)
+
+
+def resume_command(path: Path) -> str:
+    """What to type to go on with a folder."""
+    return f"slimfl resume {shlex.quote(str(path))}"
+
+
+@contextmanager
+def disk_errors(path: Path, way_on: str) -> Iterator[None]:
+    """A full or failing disk ends the command with one sentence; what was written stays intact."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise RunError(f"the disk is full ({path}): make room, {way_on}") from error
+        if error.errno == errno.EIO:
+            raise RunError(f"the disk failed ({path}): check it, {way_on}") from error
+        if error.errno in _NOT_WRITABLE:
+            raise RequestError(
+                f"{path} cannot be written ({error.strerror}); choose another --out"
+            ) from error
+        raise
+
+
+#: What a path or its rights are to blame for.
+_NOT_WRITABLE = {
+    errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+    errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EILSEQ,
+}  # fmt: skip

@@ -1,0 +1,204 @@
+"""Figures that need no run: power split (figure 4), decoding probabilities, theorem 1's bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slimfl.config import CHANNELS, RadioSection
+from slimfl.errors import RequestError
+from slimfl.radio import (
+    Messages,
+    Superposition,
+    noise_to_power,
+    optimal_split,
+    optimal_split_numeric,
+    outage_link,
+    power_split,
+    signal,
+    sinr_target,
+)
+from slimfl.report.figures import colours
+from slimfl.report.figures.drawing import canvas
+from slimfl.results.groups import title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Larger values overflow somewhere between here and the file.
+DRAWABLE = 1e100
+#: The noise powers that `probability_figure` shows.
+NOISE_DBM = (-70.0, -20.0)
+
+
+def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
+    """D = sum 1/p_i against the first segment's share of the power: figure 4, for any S.
+
+    `rates` has the spectral efficiency of every segment in bit/s/Hz. With more than two segments,
+    the others divide what the first leaves in the ratio of the closed-form optimum.
+    """
+    rates = tuple(rates)
+    if len(rates) < 2:
+        raise RequestError("one segment has all the power; give at least two rates")
+    closed = np.array(optimal_split(rates))
+    numeric = optimal_split_numeric(rates, noise_to_power(section))
+    after = closed[1:] / closed[1:].sum()
+
+    def along(first: float) -> tuple[float, ...]:
+        return (first, *((1 - first) * after).tolist())
+
+    # Segment 1 bears the interference of the others up to here; beyond, their own ratio suffices.
+    target = float(sinr_target(rates[0]))
+    edge = target / (1 + target)
+    shares = edge + (1 - edge) * np.linspace(0, 1, 801)[1:-1]
+    values = np.array([_inverse_sum(section, rates, along(share)) for share in shares])
+    values[~(values <= DRAWABLE)] = np.nan
+    marks = [
+        ("closed form", tuple(closed.tolist()), "o", colours.BLUE),
+        ("numeric optimum", numeric, "D", colours.GREEN),
+        ("configured", _configured(section, rates), "s", colours.VERMILLION),
+    ]
+    with canvas(5.6, 3.4) as (figure, axes):
+        axes.plot(shares, values, color=colours.BLACK, linewidth=1.4)
+        axes.axvspan(0, edge, facecolor="#f1f1f1", edgecolor="#c4c4c4", hatch="///", linewidth=0)
+        drawn = []
+        for name, split, marker, colour in marks:
+            if split is None:
+                continue
+            height = _inverse_sum(section, rates, split)
+            shown = height if height <= DRAWABLE else np.nan
+            drawn.append(shown)
+            worth = f"{height:#.4g}" if np.isfinite(height) else "infinite"
+            label = f"{name}: λ = {split[0]:.3f}, D = {worth}"
+            axes.plot(split[0], shown, marker, color=colour, ms=7, mfc="none", mew=1.8, label=label)
+        axes.set_xlim(0, 1)
+        within = values[values <= DRAWABLE]
+        if within.size:
+            least = float(within.min())
+            heights = [1.06 * height for height in drawn if height <= DRAWABLE]
+            top = max(least + 1.5 * (least - len(rates)), *heights, 1.06 * least)
+            axes.set_ylim(len(rates) - 0.02 * top, top)
+        else:
+            _say_infinite(axes, (1 + edge) / 2)
+        axes.text(edge / 2, 0.5, "segment 1 can\nnever be decoded", color="#5b6670", fontsize=8,
+                  ha="center", va="center", transform=axes.get_xaxis_transform(),
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 2})  # fmt: skip
+        words = "/".join(f"{rate:g}" for rate in (rates if len(set(rates)) > 1 else rates[:1]))
+        noise = f"{section.noise:g} dBm noise, {words} bit/s/Hz per segment"
+        axes.set(xlabel="λ, segment 1's share of the power", title=noise)
+        axes.set_ylabel(r"$D = \sum_i 1/p_i$")
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=1)
+    return figure
+
+
+def probability_figure(
+    section: RadioSection, rates: Sequence[float], widths: Sequence[float] | None = None
+) -> Figure:
+    """Decoding probability against noise, of SlimFL's segments and of each Vanilla FL width.
+
+    `rates` has the spectral efficiency of every segment in bit/s/Hz; without `widths`, the widths
+    are equal steps: 0.5 and 1.0 for two segments.
+    """
+    noises = np.linspace(*NOISE_DBM, 251)
+    segments = len(rates)
+    widths = [(i + 1) / segments for i in range(segments)] if widths is None else widths
+    section = section.model_copy(update={"spectral_efficiency": tuple(rates)})
+    names = [title(f"vanilla-{round(width, 3)}x") for width in widths]
+    palette = colours.by_name(["SlimFL", *names])
+    with canvas(6.2, 3.6) as (figure, axes):
+        slim = _probabilities(section, tuple((i,) for i in range(segments)), segments, noises)
+        for i in range(segments):
+            shade = colours.arrivals(segments)[i + 1]
+            axes.plot(noises, slim[:, i], color=shade, label=f"SlimFL, segment {i + 1}")
+        for i, name in enumerate(names):
+            line = _probabilities(section, (tuple(range(i + 1)),), segments, noises)
+            axes.plot(noises, line[:, 0], color=palette[name], linestyle="--", label=name)
+        for name, noise in CHANNELS.items():
+            _mark(axes, noise, f"{name} ({noise:g})", colours.GREY)
+        if section.noise not in CHANNELS.values() and NOISE_DBM[0] <= section.noise <= NOISE_DBM[1]:
+            _mark(axes, section.noise, f"now ({section.noise:g})", colours.PURPLE, row=1)
+        axes.set(xlabel="noise power, dBm", ylabel="decoding probability", xlim=NOISE_DBM)
+        axes.set_ylim(0, 1.04)
+        axes.legend(loc="lower left")
+    return figure
+
+
+def bound_figure(
+    rounds: ArrayLike,
+    curves: Mapping[str, ArrayLike],
+    measured: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+) -> Figure:
+    """Theorem 1's bound on the optimality gap, one curve for every constant B.
+
+    `measured` has the mean of a measured gap and the limits of the band around it.
+    """
+    with canvas(5.6, 3.4) as (figure, axes):
+        shades = (colours.VERMILLION, colours.BLUE, *colours.METHODS[2:])
+        drawable = False
+        for (name, values), shade in zip(curves.items(), shades, strict=False):
+            label = name if measured is None else f"bound, {name}"
+            curve = np.asarray(values, dtype=np.float64)
+            infinite = not (curve <= DRAWABLE).any()
+            # a curve of nothing keeps its place in the legend
+            curve = np.where(curve <= DRAWABLE, curve, np.nan)
+            label += " (infinite)" if infinite else ""
+            axes.plot(np.asarray(rounds), curve, color=shade, label=label)
+            drawable |= bool((curve > 0).any())
+        if measured is not None:
+            mean, low, high = (np.asarray(values) for values in measured)
+            axes.fill_between(
+                np.asarray(rounds), low, high, color=colours.BLACK, alpha=0.2, linewidth=0
+            )
+            axes.plot(np.asarray(rounds), mean, color=colours.BLACK, label="measured, mean and 90%")
+            drawable |= bool((mean > 0).any())
+        axes.set(xscale="log", yscale="log" if drawable else "linear", xlabel="round t")
+        gap = r"$E[F(\theta_t)] - F^*$"
+        axes.set_ylabel(f"bound on {gap}" if measured is None else gap)
+        axes.legend(loc="best", title="constant B" if measured is None else None)
+    return figure
+
+
+def _say_infinite(axes: Axes, middle: float) -> None:
+    """Words where no curve fits into the axes."""
+    words = "some segment\nnever arrives:\nD is infinite"
+    where = axes.get_xaxis_transform()
+    axes.text(
+        middle, 0.5, words, color="#5b6670", fontsize=8, ha="center", va="center", transform=where
+    )
+
+
+def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:
+    """D; infinite where a segment can never be decoded."""
+    try:
+        coding = Superposition(tuple(rates), tuple(split))
+    except RequestError:
+        return float("inf")
+    with np.errstate(divide="ignore", over="ignore"):
+        return float((1 / outage_link(section).decoding_probabilities(coding)).sum())
+
+
+def _configured(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...] | None:
+    split = power_split(section, rates)
+    return split if len(split) == len(rates) else None
+
+
+def _probabilities(
+    section: RadioSection, messages: Messages, segments: int, noises: np.ndarray
+) -> np.ndarray:
+    rows = []
+    for noise in noises.tolist():
+        there = section.model_copy(update={"noise_dbm": noise, "channel": "custom"})
+        coding = signal(there, messages, segments).coding
+        rows.append(outage_link(there).decoding_probabilities(coding))
+    return np.array(rows)
+
+
+def _mark(axes: Axes, noise: float, label: str, colour: str, row: int = 0) -> None:
+    """A line at a noise power, its label in a row of its own where others may stand near."""
+    axes.axvline(noise, color=colour, linewidth=1, linestyle=":")
+    axes.text(noise, 1.01 + 0.05 * row, label, color=colour, fontsize=8, ha="center", va="bottom",
+              transform=axes.get_xaxis_transform())  # fmt: skip

@@ -1,0 +1,1 @@
+"""HTML pages: one self-contained file each."""

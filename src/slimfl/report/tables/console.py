@@ -1,0 +1,126 @@
+"""The closing table and the comparison as rich renderables.
+
+Who calls prints them, on a console without markup: names and paths may hold square brackets.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+
+from slimfl.report.tables import number_format as cells
+from slimfl.results.records import RunRecord
+from slimfl.results.seed_summary import GroupRow
+from slimfl.results.summary import summarise
+
+
+def closing_table(records: Iterable[RunRecord]) -> Table:
+    """What a person wants to know when runs are done; fits 100 columns for up to three widths."""
+    summary = summarise(records)
+    rows = summary.groups
+    widths = cells.width_names(rows)
+    headings = [
+        "\nrounds",
+        *(f"{width}\naccuracy %" for width in widths),
+        "delivered %\nper segment",
+        "energy\nJ",
+        "conver-\nged in",
+    ]
+
+    def values(row: GroupRow) -> list[str]:
+        return [
+            cells.rounds(row),
+            *(cells.percent(row.accuracy.get(width)) for width in widths),
+            " / ".join(map(cells.share, row.delivered_share)),
+            cells.number(row.energy_j),
+            cells.converged(row),
+        ]
+
+    table = _table("Final accuracy and what it cost", headings, rows, values)
+    spent = dict.fromkeys(cells.privacy(run) for run in summary.runs if run.privacy)
+    if spent:
+        table.caption = (
+            f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
+        )
+    return table
+
+
+def compare_table(records: Iterable[RunRecord]) -> Table:
+    """More columns, and how many points each accuracy lies from the first row's."""
+    rows = summarise(records).groups
+    widths = cells.width_names(rows)
+    headings = [
+        *(f"{width}\naccuracy %" for width in widths),
+        "deliv-\nered %",
+        "decoded,\ndropped\nMB",
+        "energy J\nin all,\nto conv.",
+        "conver-\nged in\nround",
+        "to conv.\nW,\nGFLOPS",
+    ]
+
+    def values(row: GroupRow) -> list[str]:
+        moved = (cells.plain(cells.total(mb)) for mb in (row.decoded_mb, row.dropped_mb))
+        return [
+            *(_with_difference(row, width, rows) for width in widths),
+            "\n".join(map(cells.share, row.delivered_share)),
+            "\n".join(moved),
+            f"{cells.number(row.energy_j)}\n{cells.number(row.energy_until_j)}",
+            cells.converged(row),
+            f"{cells.number(row.paper_power_until_w)}\n{cells.number(row.paper_gflops_until)}",
+        ]
+
+    title = "Comparison; in brackets the points from the first row with that width"
+    return _table(title, headings, rows, values)
+
+
+def _table(
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[GroupRow],
+    values: Callable[[GroupRow], list[str]],
+) -> Table:
+    """Rows under the heading of their scene, where there are several."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        caption=_caption(rows),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("method", overflow="fold")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True, vertical="top")
+    scenes = list(dict.fromkeys(row.scene for row in rows))
+    for scene in scenes:
+        if len(scenes) > 1:
+            table.add_section()
+            table.add_row(scene, style="italic")
+        for row in rows:
+            if row.scene == scene:
+                table.add_row(row.name, *values(row), style="dim" if row.computed else "")
+    return table
+
+
+def _caption(rows: Sequence[GroupRow]) -> str:
+    seeds = {len(row.seeds) for row in rows}
+    if seeds == {1}:
+        deviation = "± is the deviation over the last evaluated rounds"
+    elif 1 in seeds:
+        deviation = "± is the deviation over seeds, or over the last rounds where there is one seed"
+    else:
+        deviation = f"± is the deviation over {'/'.join(map(str, sorted(seeds)))} seeds"
+    scenes = {row.scene for row in rows}
+    where = f"{scenes.pop()}; " if len(scenes) == 1 else ""
+    return f"{where}{deviation}"
+
+
+def _with_difference(row: GroupRow, width: str, rows: list[GroupRow]) -> str:
+    """Against the first row that has the width: a first row of one width leaves no column blank."""
+    own = row.accuracy.get(width)
+    first = next(other for other in rows if width in other.accuracy)
+    if own is None or row is first:
+        return cells.percent(own)
+    points = round(100 * (own.final.mean - first.accuracy[width].final.mean), 1) + 0.0  # no -0.0
+    return f"{cells.percent(own)}\n({points:+.1f})"

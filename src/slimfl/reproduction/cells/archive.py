@@ -1,0 +1,323 @@
+"""The archive of cells, from which a clone shows results and goes on with runs.
+
+    ARCHIVE/NAME/cell.json                      rounds, checksums, and what made the rounds
+    ARCHIVE/NAME/experiment.toml
+    ARCHIVE/NAME/partition.json
+    ARCHIVE/NAME/metrics.jsonl.xz
+    ARCHIVE/NAME/checkpoint.safetensors.xz      the newest
+
+An archive may come from a stranger. File names are fixed here and never read from it, every size is
+bounded, every file is checked against its sum, and the experiment must be the one that was asked
+for, so nothing in an archive chooses what is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from slimfl import config
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord, RunFolder
+from slimfl.federation.storage import checkpoint as checkpoints
+from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS, PARTITION
+from slimfl.radio import outage_link
+from slimfl.report.whole_file import whole_file
+from slimfl.reproduction.cells import made_with
+from slimfl.reproduction.cells.cell import Cell
+from slimfl.sweeps import same_rounds
+
+ARCHIVE = Path("results/cells")
+MANIFEST, CHECKPOINT = "cell.json", "checkpoint.safetensors"
+FORMAT = 1
+#: What made rounds on a machine of which nothing is recorded.
+UNKNOWN = "unknown"
+#: Bytes that a file may have when it is unpacked.
+LIMITS = {
+    MANIFEST: 1_000_000,
+    EXPERIMENT: 1_000_000,
+    PARTITION: 10_000_000,
+    METRICS: 100_000_000,
+    CHECKPOINT: 300_000_000,
+}
+COMPRESSED = (METRICS, CHECKPOINT)
+#: For numbers of four bytes: which byte of a number it is says most about it.
+_FILTERS = {
+    METRICS: [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}],
+    CHECKPOINT: [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 2, "pb": 2}],
+}
+_MEMORY_LIMIT_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class ArchivedCell:
+    """One cell in the archive."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds it has."""
+        rounds: int = self.manifest["rounds"]
+        return rounds
+
+    @property
+    def made(self) -> list[dict[str, Any]]:
+        """What made its rounds: for each stretch its last round, engine and versions."""
+        made: list[dict[str, Any]] = self.manifest["made"]
+        return made
+
+    @property
+    def size_bytes(self) -> int:
+        """On disk."""
+        return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
+
+    @cached_property
+    def lines(self) -> list[RoundRecord]:
+        """Its metrics."""
+        try:
+            whole = self.contents(METRICS).splitlines()
+            lines = [RoundRecord.model_validate_json(raw) for raw in whole]
+        except ValueError:
+            raise self._damaged(METRICS) from None
+        if [line.round for line in lines] != list(range(1, self.rounds + 1)):
+            raise self._damaged(METRICS)
+        return lines
+
+    @cached_property
+    def experiment(self) -> config.Experiment:
+        """What was asked."""
+        return config.build({k: v for k, v in self._toml.items() if k != "provenance"})
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Versions and data checksum when the run was begun."""
+        provenance: dict[str, Any] = self._toml.get("provenance", {})
+        return provenance
+
+    @cached_property
+    def _toml(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.contents(EXPERIMENT).decode())
+        except ValueError:
+            raise self._damaged(EXPERIMENT) from None
+
+    def contents(self, name: str) -> bytes:
+        """One of its files as it was, or a sentence on what is wrong with it."""
+        told = self.manifest["files"][name]
+        stored = name + (".xz" if name in COMPRESSED else "")
+        raw = _read(self.folder / stored, LIMITS[name])
+        if name in COMPRESSED:
+            raw = self._decompressed(raw, name)
+        if hashlib.sha256(raw).hexdigest() != told:
+            raise self._damaged(name)
+        return raw
+
+    def _decompressed(self, raw: bytes, name: str) -> bytes:
+        limit = LIMITS[name]
+        try:
+            decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_LIMIT_BYTES)
+            contents = decoder.decompress(raw, max_length=limit + 1)
+        except (lzma.LZMAError, EOFError):
+            raise self._damaged(name) from None
+        if len(contents) > limit:
+            raise RequestError(f"{name} of {self.folder} is larger than {limit:,} bytes: refused")
+        if not decoder.eof or decoder.unused_data:
+            raise self._damaged(name)
+        return contents
+
+    def _damaged(self, name: str) -> RequestError:
+        return RequestError(
+            f"{name} of {self.folder} is damaged; restore the folder, or remove it and run "
+            "`slimfl reproduce pack` where the run is"
+        )
+
+
+def find(archive: Path, cell: Cell) -> ArchivedCell | None:
+    """A cell's entry, checked as far as its description goes; None where there is none."""
+    folder = archive / cell.name
+    if not (folder / MANIFEST).is_file():
+        return None
+    try:
+        manifest = json.loads(_read(folder / MANIFEST, LIMITS[MANIFEST]))
+        if manifest["format"] != FORMAT:
+            raise RequestError(
+                f"{folder} has format {manifest['format']!r}, and this version of slimfl reads "
+                f"{FORMAT}; update slimfl"
+            )
+        if not isinstance(manifest["rounds"], int) or manifest["rounds"] < 1:
+            raise ValueError
+        manifest["files"] = {name: str(manifest["files"][name]) for name in _FILES}
+        for stretch in manifest["made"]:
+            stretch["until"], stretch["versions"].items()
+            stretch["engine"], stretch["weights"], stretch["gains"]
+    except (ValueError, KeyError, TypeError):
+        raise RequestError(
+            f"{folder / MANIFEST} is damaged; restore the folder, or remove it"
+        ) from None
+    return ArchivedCell(folder, manifest)
+
+
+_FILES = (EXPERIMENT, PARTITION, METRICS, CHECKPOINT)
+
+
+def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
+    """Put a cell into the archive; None where the archive is as far already, or further.
+
+    A run that goes on meanwhile is packed as far as its newest checkpoint.
+    """
+    source = cell.folder(cache)
+    if not (source / EXPERIMENT).is_file():
+        return None
+    folder = RunFolder.open(source)
+    _check_fits(cell, folder.experiment(), source)
+    newest = folder.checkpoint()
+    before = find(archive, cell)
+    if newest is None or (before is not None and before.rounds >= newest.round):
+        return None
+    rounds = newest.round
+    # the lines of a round are on disk before its checkpoint, so they are there
+    lines = (source / METRICS).read_bytes().splitlines(keepends=True)[:rounds]
+    try:
+        files = {
+            EXPERIMENT: (source / EXPERIMENT).read_bytes(),
+            PARTITION: (source / PARTITION).read_bytes(),
+            METRICS: b"".join(lines),
+            CHECKPOINT: _checkpoint_path(source, rounds).read_bytes(),
+        }
+    except FileNotFoundError:
+        return None  # two rounds have passed since; the next call has them
+    target = archive / cell.name
+    for name, contents in files.items():
+        if name in COMPRESSED:
+            _write(target / f"{name}.xz", lzma.compress(contents, filters=_FILTERS[name]))
+        else:
+            _write(target / name, contents)
+    manifest = {
+        "format": FORMAT,
+        "rounds": rounds,
+        "made": _made(before, folder.metrics()[:rounds], folder),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    # last: until then the sums are those of the files before, so an interruption is noticed
+    _write(target / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
+    return find(archive, cell)
+
+
+def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
+    """Put a cell from the archive into the cache, unless what is there is as far or further."""
+    found = find(archive, cell)
+    folder = cell.folder(cache)
+    if found is None or cell.job(cache).rounds_done >= found.rounds:
+        return False
+    contents = {name: found.contents(name) for name in _FILES}
+    assert len(found.lines) == found.rounds
+    _check_fits(cell, found.experiment, found.folder)
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=cache) as scratch:
+        fresh = Path(scratch) / cell.name
+        _checkpoint_path(fresh, found.rounds).parent.mkdir(parents=True)
+        _checkpoint_path(fresh, found.rounds).write_bytes(contents[CHECKPOINT])
+        newest = checkpoints.newest(fresh / "checkpoints")
+        if newest is None or newest.round != found.rounds:
+            raise RequestError(f"the checkpoint of {found.folder} is damaged; restore the folder")
+        for name in (EXPERIMENT, PARTITION, METRICS):
+            (fresh / name).write_bytes(contents[name])
+        if not folder.exists():
+            fresh.rename(folder)
+            return True
+        return _advance(RunFolder(folder), fresh, found.rounds)
+
+
+def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
+    """Move the newer rounds over those of a run that is there; leave one that is being written."""
+    if folder.in_use():
+        return False
+    with folder.writing():
+        for name in (PARTITION, METRICS, EXPERIMENT):
+            (fresh / name).replace(folder.path / name)
+        target = _checkpoint_path(folder.path, rounds)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(_checkpoint_path(fresh, rounds), target.with_suffix(".tmp"))
+        target.with_suffix(".tmp").replace(target)
+    return True
+
+
+def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
+    if not same_rounds(experiment, cell.grown):
+        raise RequestError(f"{where} holds another experiment than its name says; move it away")
+
+
+def _made(
+    before: ArchivedCell | None, lines: Sequence[RoundRecord], folder: RunFolder
+) -> list[dict[str, Any]]:
+    """What made the rounds: those before as the archive says, the new ones this machine.
+
+    A run folder does not say where its rounds were made. Rounds whose gains have other last bits
+    than the ones drawn here were made elsewhere.
+    """
+    here = {
+        "engine": made_with.engine(),
+        "weights": made_with.drawn_weights(),
+        "gains": made_with.drawn_gains(),
+    }
+    made = list(before.made) if before else []
+    known = made[-1]["until"] if made else 0
+    elsewhere = _last_made_elsewhere(folder.experiment(), lines)
+    if elsewhere > known:
+        versions = folder.provenance().get("versions", {})
+        made.append({"until": elsewhere, **dict.fromkeys(here, UNKNOWN), "versions": versions})
+    if elsewhere == len(lines):
+        return made
+    # the run's own folder knows the versions it was begun with
+    versions = made_with.versions()
+    if not made:
+        versions = folder.provenance().get("versions", versions)
+    if made and made[-1] == {"until": made[-1]["until"], **here, "versions": versions}:
+        made.pop()
+    return [*made, {"until": len(lines), **here, "versions": versions}]
+
+
+def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[RoundRecord]) -> int:
+    """The last round whose gains are not to the bit those that this machine draws; 0 for none."""
+    link = outage_link(experiment.radio)
+    devices = experiment.federation.devices
+    for line in reversed(lines):
+        drawn = link.gains(experiment.seed, line.round, devices)[line.devices]
+        if drawn.tolist() != line.gains:
+            number: int = line.round
+            return number
+    return 0
+
+
+def _checkpoint_path(folder: Path, rounds: int) -> Path:
+    return folder / "checkpoints" / f"round-{rounds:08d}.safetensors"
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """A plain file of bounded size; a link could lead anywhere, a pipe never end."""
+    if path.is_symlink() or not path.is_file():
+        raise RequestError(f"{path} is not a plain file; restore it")
+    try:
+        with path.open("rb") as file:
+            contents = file.read(limit + 1)
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read ({error.strerror}); restore it") from None
+    if len(contents) > limit:
+        raise RequestError(f"{path} is larger than {limit:,} bytes: refused")
+    return contents
+
+
+def _write(path: Path, contents: bytes) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(contents)

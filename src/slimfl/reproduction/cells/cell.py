@@ -1,0 +1,135 @@
+"""The cell: one run of the reproduction, known by what its rounds depend on.
+
+Two exhibits that need the same run share it, a run that was made before is not made again, and one
+that a longer scale needs goes on where a shorter scale stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from slimfl import config
+from slimfl.config import Experiment
+from slimfl.federation.storage.run_folder import EXPERIMENT
+from slimfl.report import RunRecord, load
+from slimfl.reproduction.cells.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale
+from slimfl.sweeps import Job, beginning
+
+#: What does not change the numbers of a run: where it ran, and who watched.
+_CIRCUMSTANCES: dict[str, bool | set[str]] = {
+    "threads": True,
+    "track": True,
+    "flower": True,
+    "data": {"dir"},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the reproduction, and how many of its rounds a scale reads."""
+
+    experiment: Experiment
+    """As a scale reads it: its number of rounds, and its own test of convergence."""
+
+    @cached_property
+    def grown(self) -> Experiment:
+        """The run itself, which any scale may have begun and another may go on with."""
+        if self.experiment.training.schedule == "cosine":
+            return self.experiment
+        return beginning(self.experiment).model_copy(update={"rounds": PAPER_ROUNDS})
+
+    @cached_property
+    def key(self) -> str:
+        """The hash of everything that the rounds depend on, and not of their number.
+
+        A key with its default value is left out, so that runs made before a key existed are found;
+        should a default ever change, the experiment in the folder no longer fits (`grids.job`).
+        """
+        return _digest(beginning(self.experiment))
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are read."""
+        return self.experiment.rounds
+
+    @property
+    def words(self) -> str:
+        """What a person recognises it by."""
+        one = self.experiment
+        return f"{one.method}-{one.radio.channel}-alpha{one.data.alpha:g}-seed{one.seed}"
+
+    @property
+    def name(self) -> str:
+        """The hash tells apart what the words do not."""
+        return f"{self.words}-{self.key}"
+
+    def folder(self, cache: Path) -> Path:
+        """Where the run is, or will be.
+
+        Folders used to be named by a hash that counted the rounds as well; such runs are found.
+        """
+        before = (_digest(self.experiment), _digest(self.grown))
+        names = [self.name, *(f"{self.words}-{key}" for key in before)]
+        there = (cache / name for name in names if (cache / name / EXPERIMENT).exists())
+        return next(there, cache / self.name)
+
+    def job(self, cache: Path) -> Job:
+        """The run, in a folder of the cache, as far as it is read."""
+        return Job(self.folder(cache), self.grown, self.rounds)
+
+    def record(self, cache: Path) -> RunRecord | None:
+        """The rounds that are read, as far as they are there; None before the run has begun.
+
+        Later rounds are left out, so that what a scale shows does not change when a run grows.
+        """
+        folder = self.folder(cache)
+        if not (folder / EXPERIMENT).exists():
+            return None
+        whole = load(folder)
+        asked = self.experiment.model_copy(update={"engine": whole.experiment.engine})
+        return replace(whole, experiment=asked, lines=whole.lines[: self.rounds])
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and other.key == self.key
+
+
+def _digest(experiment: Experiment) -> str:
+    tree = experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True)
+    tree = {key: value for key, value in tree.items() if value != {}}
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cell(
+    scale: Scale,
+    method: str = "slimfl",
+    *,
+    alpha: float,
+    seed: int,
+    channel: str = "poor",
+    devices: int = PAPER_DEVICES,
+    **changes: Any,
+) -> Cell:
+    """A run at a scale; `changes` are further keys with two underscores for the dot."""
+    values: dict[str, Any] = {
+        "method": method,
+        "seed": seed,
+        "threads": 1,
+        "rounds": scale.rounds[alpha],
+        "data__alpha": alpha,
+        "data__test_samples": scale.test_samples,
+        "radio__channel": channel,
+        "federation__devices": devices,
+        "federation__evaluate_every": scale.evaluate_every,
+        "federation__convergence_window": scale.convergence_window,
+        "federation__convergence_accuracy": scale.convergence_accuracy,
+        **scale.local_work(devices),
+    }
+    return Cell(config.load(**(values | changes))[0])

@@ -1,0 +1,148 @@
+"""Run the first rounds of archived cells again and compare them with the archive.
+
+The same engine on a processor of the same kind, with the same versions of what computes, must give
+the same bits. Another one rounds otherwise, and Adam divides by small numbers, so losses and
+accuracies drift apart from round to round, so they are compared in the first rounds only;
+everything else in a line does not depend on them and must still be the same. Where other first
+weights were drawn, only that rest is compared.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord, Simulation
+from slimfl.reproduction.cells import made_with
+from slimfl.reproduction.cells.archive import UNKNOWN, ArchivedCell, find
+from slimfl.reproduction.cells.cell import Cell
+
+#: What differs between two runs of the same bits.
+TIMES = "seconds"
+#: What follows from the weights; the rest of a line follows from channel, data and settings.
+LEARNED = ("accuracy", "loss", "training_loss")
+#: Between engines: points of accuracy out of 1, and the share of a loss.
+LEARNED_TOLERANCE = 0.05
+#: The rounds in which the drift stays below that (0.1% in round 2 between native and torch).
+LEARNED_ROUNDS = 3
+REST_TOLERANCE = 1e-9
+
+
+class Measure(Enum):
+    """How a repetition is compared with the archive."""
+
+    BITS = "bit for bit"
+    ROUNDING = "within float rounding, as another engine or processor made them"
+    UNLEARNED = "without losses and accuracies, as other first weights were drawn"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One cell that was run again."""
+
+    name: str
+    rounds: int
+    measure: Measure
+    difference: str
+    """The first difference, with round and field; empty where there is none."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "cell": self.name,
+            "rounds": self.rounds,
+            "compared": self.measure.value,
+            "difference": self.difference or None,
+        }
+
+
+def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedCell]]:
+    """Those of the cells that the archive has."""
+    found = [(cell, entry) for cell in cells if (entry := find(archive, cell))]
+    if not found:
+        raise RequestError(f"there is no cell in {archive}; give another --archive")
+    return found
+
+
+def choose(
+    entries: Sequence[tuple[Cell, ArchivedCell]], count: int
+) -> list[tuple[Cell, ArchivedCell]]:
+    """Some of them at random; another choice each time."""
+    return random.SystemRandom().sample(list(entries), min(count, len(entries)))
+
+
+def verify(cell: Cell, entry: ArchivedCell, rounds: int) -> Verified:
+    """Run the first rounds of a cell and compare."""
+    simulation = Simulation(cell.grown)
+    simulation.check_provenance(entry.provenance)
+    first = entry.made[0]
+    measure = _measure(first, entry.experiment.engine, simulation.experiment.engine)
+    count = min(rounds, entry.rounds, first["until"])
+    difference = ""
+    for before in entry.lines[:count]:
+        now = simulation.step()
+        difference = next(differences(now, before, measure), "")
+        if difference:
+            difference = f"round {before['round']}, {difference}"
+            break
+    return Verified(cell.name, count, measure, difference)
+
+
+def _measure(first: dict[str, Any], engine_then: str, engine_now: str) -> Measure:
+    here = made_with.versions()
+    if first["weights"] not in (made_with.drawn_weights(), UNKNOWN):
+        return Measure.UNLEARNED
+    same = (
+        first["engine"] == made_with.engine()
+        and first["gains"] == made_with.drawn_gains()
+        and engine_then == engine_now
+        and all(first["versions"].get(name) == here[name] for name in ("torch", "numpy"))
+    )
+    return Measure.BITS if same else Measure.ROUNDING
+
+
+def differences(now: RoundRecord, before: RoundRecord, measure: Measure) -> Iterator[str]:
+    """Every field of the archived round that differs, with both values.
+
+    What an older version did not record is not compared.
+    """
+    ours, theirs = now.as_json(), before.as_json()
+    for field in sorted({*theirs} - {TIMES}):
+        if field in LEARNED and not _learned_alike(before, measure):
+            continue
+        tolerance = 0.0
+        if measure is not Measure.BITS:
+            tolerance = LEARNED_TOLERANCE if field in LEARNED else REST_TOLERANCE
+        for place, one, other in _pairs(field, ours.get(field), theirs.get(field)):
+            if not _close(one, other, tolerance):
+                yield f"{place}: {one!r}, and the archive has {other!r}"
+
+
+def _learned_alike(line: RoundRecord, measure: Measure) -> bool:
+    """Whether losses and accuracies can be expected to be close."""
+    early: bool = line.round <= LEARNED_ROUNDS
+    return measure is Measure.BITS or (measure is Measure.ROUNDING and early)
+
+
+def _pairs(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The values of two structures side by side; where their shapes differ, the structures."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        for key in one:
+            yield from _pairs(f"{place}.{key}", one[key], other[key])
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (first, second) in enumerate(zip(one, other, strict=True)):
+            yield from _pairs(f"{place}[{number}]", first, second)
+    else:
+        yield place, one, other
+
+
+def _close(one: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(one, float) and isinstance(other, float) and tolerance:
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return bool(one == other)

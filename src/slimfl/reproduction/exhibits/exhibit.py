@@ -1,0 +1,226 @@
+"""An exhibit: one table or figure of the paper, as it came out here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, pstdev, stdev
+from typing import TYPE_CHECKING, Any
+
+from slimfl.federation import finished
+from slimfl.report import RunRecord
+from slimfl.reproduction.cells.cell import Cell
+from slimfl.reproduction.cells.scale import Scale
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Verdict, worst
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The runs that there are, by their cell; a cell that was never begun is absent.
+Runs = Mapping[Cell, RunRecord]
+
+#: Behind a number that more rounds or more seeds may still change.
+UNFINISHED = ", unfinished"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Words and numbers in rows, as they are to be printed."""
+
+    headings: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What one table or figure of the paper says, and what came out here."""
+
+    name: str
+    title: str
+    paper: str
+    """What the paper claims, in a sentence or two."""
+    table: Table
+    claims: list[Claim]
+    notes: list[str] = field(default_factory=list)
+    figure: Figure | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its claims."""
+        return worst([claim.verdict for claim in self.claims])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "paper": self.paper,
+            "verdict": str(self.verdict),
+            "table": {"headings": self.table.headings, "rows": self.table.rows},
+            "claims": [_claim(claim) for claim in self.claims],
+            "notes": self.notes,
+        }
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an exhibit is made: the runs it needs at a scale, and what it makes of them."""
+
+    name: str
+    cells: Callable[[Scale], list[Cell]]
+    show: Callable[[Scale, Runs], Exhibit]
+    study: bool = False
+    """Whether it is a question of our own that must be asked for by name."""
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "text": claim.text,
+        "source": claim.source,
+        "verdict": str(claim.verdict),
+        "seeds": claim.seeds,
+        "differences": [each.as_json() for each in claim.differences],
+        "comparisons": [
+            {
+                "quantity": each.quantity,
+                "unit": each.unit,
+                "paper": each.paper,
+                "paper_deviation": each.paper_deviation if each.paper is not None else None,
+                "ours": each.ours if each.ours is not None and math.isfinite(each.ours) else None,
+                "reached": each.ours is None or math.isfinite(each.ours),
+                "ours_deviation": each.deviation,
+                "seeds": each.seeds,
+                "digits": each.digits,
+                **({} if each.finished else {"finished": False}),
+            }
+            for each in claim.comparisons
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Final:
+    """A width's accuracy at the end of some runs that differ in their seed alone, in percent."""
+
+    mean: float
+    over_seeds: float
+    """Standard deviation between seeds; 0 for one."""
+    over_rounds: float
+    """Standard deviation over the last rounds, the mean over seeds: what the paper's ± shows."""
+    over_rounds_spread: float
+    """Standard deviation of that between seeds; 0 for one."""
+    seeds: int
+    finished: bool = True
+    """Whether every run that was asked for is there and at its end."""
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    """The mean under each seed."""
+    over_rounds_by_seed: Mapping[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
+        """The mean over the last rounds of every run; None where there is no run.
+
+        For an unfinished run the window shrinks with its progress.
+        """
+        ends = {}
+        for record in records:
+            tested = [line for line in record.evaluated if width in line.accuracy]
+            if tested:
+                reached = tested[-1].round
+                since = reached - math.ceil(last * reached / record.experiment.rounds)
+                ends[record.experiment.seed] = [
+                    100 * e.accuracy[width] for e in tested if e.round > since
+                ]
+        if not ends:
+            return None
+        by_seed = {seed: fmean(end) for seed, end in ends.items()}
+        moves_by_seed = {seed: pstdev(end) for seed, end in ends.items()}
+        means, fluctuations = list(by_seed.values()), list(moves_by_seed.values())
+        return cls(
+            fmean(means),
+            stdev(means) if len(means) > 1 else 0.0,
+            fmean(fluctuations),
+            stdev(fluctuations) if len(means) > 1 else 0.0,
+            len(means),
+            by_seed=by_seed,
+            over_rounds_by_seed=moves_by_seed,
+        )
+
+    @property
+    def deviation(self) -> float:
+        """Between seeds; a single seed lends its deviation over rounds."""
+        return self.over_seeds if self.seeds > 1 else self.over_rounds
+
+    def compare(
+        self, quantity: str, paper: float | None = None, paper_deviation: float = 0.0
+    ) -> Comparison:
+        """Beside the paper's number."""
+        return Comparison(
+            quantity,
+            self.mean,
+            self.deviation,
+            self.seeds,
+            paper,
+            paper_deviation,
+            unit="%",
+            finished=self.finished,
+            by_seed=self.by_seed,
+        )
+
+    def __sub__(self, other: Final) -> Final:
+        """The difference in points; deviations add as those of independent runs."""
+        return Final(
+            self.mean - other.mean,
+            math.hypot(self.over_seeds, other.over_seeds),
+            math.hypot(self.over_rounds, other.over_rounds),
+            0.0,
+            min(self.seeds, other.seeds),
+            self.finished and other.finished,
+            {
+                seed: self.by_seed[seed] - other.by_seed[seed]
+                for seed in self.by_seed
+                if seed in other.by_seed
+            },
+        )
+
+    def __str__(self) -> str:
+        spread = f" (seeds ± {self.over_seeds:.1f})" if self.seeds > 1 else ""
+        mark = "" if self.finished else UNFINISHED
+        return f"{self.mean:.1f} ± {self.over_rounds:.1f}{spread}{mark}"
+
+
+def fluctuation(quantity: str, final: Final | None) -> Comparison:
+    """How much an accuracy moves from round to round at the end."""
+    if final is None:
+        return Comparison(quantity, None, unit="points")
+    return Comparison(
+        quantity,
+        final.over_rounds,
+        final.over_rounds_spread,
+        final.seeds,
+        unit="points",
+        finished=final.finished,
+        by_seed=final.over_rounds_by_seed,
+    )
+
+
+def accuracy(
+    quantity: str, final: Final | None, paper: float | None = None, paper_deviation: float = 0.0
+) -> Comparison:
+    """An accuracy beside the paper's, run or not."""
+    if final is None:
+        return Comparison(quantity, None, paper=paper, paper_deviation=paper_deviation, unit="%")
+    return final.compare(quantity, paper, paper_deviation)
+
+
+def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:
+    """The end of the same run under every seed, as far as it has come."""
+    found = Final.of(present(runs, cells), width, last)
+    ended = all(c in runs and finished(runs[c].experiment, runs[c].lines) for c in cells)
+    return replace(found, finished=ended) if found else None
+
+
+def present(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
+    """Those of the cells that have been begun and tested at least once."""
+    return [runs[cell] for cell in cells if cell in runs and runs[cell].evaluated]

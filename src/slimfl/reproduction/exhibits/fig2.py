@@ -1,0 +1,92 @@
+"""Figure 2: SlimTrain, USTrain and SUSTrain."""
+
+from __future__ import annotations
+
+from slimfl.report.figures import colours
+from slimfl.reproduction.cells.cell import Cell, cell
+from slimfl.reproduction.cells.scale import Scale
+from slimfl.reproduction.exhibits.exhibit import (
+    Exhibit,
+    Final,
+    Recipe,
+    Runs,
+    Table,
+    accuracy,
+    final,
+    present,
+)
+from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
+from slimfl.reproduction.judging.verdict import Claim
+
+ALPHAS = (0.1, 1.0)
+ALGORITHMS = {"sustrain": "SUSTrain", "ustrain": "USTrain", "slimtrain": "SlimTrain"}
+WIDTHS = ("0.5x", "1.0x")
+COLOURS = dict(zip(ALGORITHMS, (colours.BLUE, colours.ORANGE, colours.GREEN), strict=True))
+
+
+def setting(scale: Scale, alpha: float, algorithm: str) -> list[Cell]:
+    """One algorithm under every seed; SUSTrain is the default, so its runs are table III's."""
+    return [
+        cell(scale, alpha=alpha, channel="good", seed=seed, training__algorithm=algorithm)
+        for seed in range(scale.seeds_curves)
+    ]
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """All runs."""
+    return [c for a in ALPHAS for name in ALGORITHMS for c in setting(scale, a, name)]
+
+
+def show(scale: Scale, runs: Runs) -> Exhibit:
+    """Final accuracies and the order that the paper reads from the curves."""
+    finals: dict[tuple[float, str, str], Final | None] = {}
+    panels = []
+    for alpha in ALPHAS:
+        lines = []
+        for algorithm, title in ALGORITHMS.items():
+            cells = setting(scale, alpha, algorithm)
+            records = present(runs, cells)
+            for width, dash in zip(WIDTHS, ("--", "-"), strict=True):
+                last = scale.last_rounds(alpha)
+                finals[alpha, algorithm, width] = final(runs, cells, width, last)
+                lines.append(Line(f"{title}, {width}", records, width, COLOURS[algorithm], dash))
+        panels.append(Panel(f"α = {alpha:g}", lines))
+
+    def order(alpha: float, first: str, second: str) -> Claim:
+        both = [finals[alpha, name, width] for width in WIDTHS for name in (first, second)]
+        names = [f"{ALGORITHMS[n]}, {w}" for w in WIDTHS for n in (first, second)]
+        return Claim(
+            f"{ALGORITHMS[first]} is ahead of {ALGORITHMS[second]} at alpha = {alpha:g}, at both "
+            "widths",
+            "figure 2, section III-B",
+            tuple(map(accuracy, names, both)),
+            order=((0, 1), (2, 3)),
+        )
+
+    return Exhibit(
+        name="fig2",
+        title="Figure 2: algorithms of local training",
+        paper="SUSTrain is ahead of SlimTrain and of USTrain whatever the data; with uneven data "
+        "(α = 0.1) USTrain falls behind SlimTrain.",
+        table=Table(
+            ["algorithm", *(f"α = {a:g}, {w}" for a in ALPHAS for w in WIDTHS)],
+            [
+                [title, *(str(finals[a, name, w] or "not run") for a in ALPHAS for w in WIDTHS)]
+                for name, title in ALGORITHMS.items()
+            ],
+        ),
+        claims=[
+            *(order(a, "sustrain", other) for a in ALPHAS for other in ("slimtrain", "ustrain")),
+            order(0.1, "slimtrain", "ustrain"),
+        ],
+        notes=[
+            "Good channel, 10 devices. USTrain and SlimTrain step once a width, as the text says; "
+            "read as in the appendix, USTrain under Adam is SUSTrain with equal weights (E13). "
+            "They take two optimiser steps a batch where SUSTrain takes one.",
+            scale.shortened,
+        ],
+        figure=curves_figure(panels, 2),
+    )
+
+
+FIG2 = Recipe("fig2", cells, show)

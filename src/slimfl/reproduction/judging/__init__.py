@@ -1,0 +1,1 @@
+"""How the paper's claims are judged: the rule, paired differences, reasons, comparison."""

@@ -1,0 +1,45 @@
+"""Why a claim does not come out as in the paper: what is known, and what is not."""
+
+from __future__ import annotations
+
+import re
+
+from slimfl.reproduction.cells.scale import PAPER_ROUNDS, Scale
+from slimfl.reproduction.judging.verdict import Claim, Verdict
+
+#: By the text of the claim: what runs have shown to be the reason at the paper's local work.
+KNOWN: dict[str, str] = {}
+
+
+def reason(claim: Claim, scale: Scale) -> str:
+    """A sentence for a claim that does not agree; empty for the others."""
+    if claim.verdict not in (Verdict.ORDER, Verdict.DIFFERS):
+        return ""
+    if claim.seeds is None:
+        erratum = re.search(r"erratum (E\d+)", claim.source)
+        where = f"erratum {erratum[1]} on the fidelity page" if erratum else "the notes"
+        return f"Computed without runs, so no length is the reason: see {where}."
+    if scale.quick_look:
+        return "These runs are a quick look: their length may be the reason."
+    if claim.text in KNOWN:
+        return KNOWN[claim.text]
+    if max(scale.rounds.values()) >= PAPER_ROUNDS:
+        return "Nothing is shortened; the reason is unknown."
+    return _at_standard(claim)
+
+
+def _at_standard(claim: Claim) -> str:
+    """Accuracy rises with the rounds, so what is above the paper's already is not too short."""
+    signs = {
+        each.ours > each.paper
+        for each in claim.comparisons
+        if each.paper is not None and each.ours is not None and not each.agrees
+    }
+    if not signs or any(each.unit != "%" for each in claim.comparisons):
+        return "Whether more rounds would change this is unknown."
+    if signs == {True}:
+        return (
+            "Not the length: what differs is above the paper's after fewer rounds. The reason is "
+            "unknown."
+        )
+    return "Some accuracies are below the paper's: fewer rounds may be the reason."

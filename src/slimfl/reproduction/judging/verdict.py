@@ -1,0 +1,163 @@
+"""The rule by which a claim of the paper is judged, and nothing else judges it.
+
+1. A claim with numbers *agrees* when every number of ours lies within twice the combined standard
+   deviation of the paper's number (or within half a unit of the last digit the paper prints, where
+   that is more).
+2. Otherwise it *agrees in order only* when every pair that the paper tells apart (by more than its
+   own combined deviation) comes in the same order here, by more than our standard error, and there
+   is such a pair.
+3. A claim that states an order alone agrees when the order holds here by more than our standard
+   error.
+4. Everything else *differs*; where no method reached what is measured, the claim is *undecided*.
+5. Of runs that are not all there and at their end nothing is concluded: the claim is *unfinished*,
+   or *not run* where a number is missing altogether.
+
+An exhibit has the worst verdict of its claims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from slimfl.reproduction.judging.paired import Difference, difference
+
+RULE = (
+    "A claim with numbers agrees when each of ours lies within twice the combined standard "
+    "deviation of the paper's (or half a unit of its last printed digit). Otherwise it agrees in "
+    "order only when every pair that the paper tells apart by more than its own combined deviation "
+    "comes in the same order here, by more than our standard error. A claim of an order alone "
+    "agrees when that order holds here by more than our standard error. Everything else differs; "
+    "a claim is undecided where no method reached what is measured, and unfinished while a run "
+    "that it rests on is. A table or figure has the worst verdict of its claims."
+)
+
+
+class Verdict(StrEnum):
+    """What became of a claim, from best to worst."""
+
+    AGREES = "agrees"
+    ORDER = "agrees in order only"
+    DIFFERS = "differs"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+    UNFINISHED = "unfinished"
+    NONE = "no claim"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity: the paper's number and ours."""
+
+    quantity: str
+    ours: float | None
+    """None before it is run; infinite where it was never reached."""
+    deviation: float = 0.0
+    """Standard deviation of ours over seeds."""
+    seeds: int = 1
+    paper: float | None = None
+    """None where the paper states an order without numbers."""
+    paper_deviation: float = 0.0
+    digits: int = 0
+    """Decimals that the paper prints."""
+    unit: str = ""
+    finished: bool = True
+    """Whether every run behind ours is there and at its end."""
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    """Ours under each seed; empty for what is computed without runs."""
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over our seeds."""
+        return self.deviation / math.sqrt(max(1, self.seeds))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether our number is the paper's within both deviations, or to its last digit."""
+        assert self.ours is not None
+        assert self.paper is not None
+        last_digit: float = 0.5 * 10.0**-self.digits
+        tolerance = max(2 * math.hypot(self.deviation, self.paper_deviation), last_digit)
+        return abs(self.ours - self.paper) <= tolerance * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper, with what it says and what came out here."""
+
+    text: str
+    source: str
+    comparisons: tuple[Comparison, ...]
+    order: tuple[tuple[int, int], ...] = ()
+    """Pairs (larger, smaller) of comparisons, for a claim of an order alone."""
+    pairs: tuple[tuple[int, int], ...] = ()
+    """Pairs whose difference is shown where the claim states no order."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the rule at the head of this file."""
+        ours = [each.ours for each in self.comparisons]
+        if any(value is None for value in ours):
+            return Verdict.NOT_RUN
+        if not all(each.finished for each in self.comparisons):
+            return Verdict.UNFINISHED
+        if not any(math.isfinite(value) for value in ours if value is not None):
+            return Verdict.UNDECIDED
+        if self.order:
+            holds = all(self._above(*pair) for pair in self.order)
+            return Verdict.AGREES if holds else Verdict.DIFFERS
+        if all(each.agrees for each in self.comparisons):
+            return Verdict.AGREES
+        pairs = list(self._told_apart())
+        if pairs and all(self._above(*pair) for pair in pairs):
+            return Verdict.ORDER
+        return Verdict.DIFFERS
+
+    @property
+    def seeds(self) -> int | None:
+        """The number of seeds behind it, the least of its numbers; None where it needs no runs."""
+        counts = [len(each.by_seed) for each in self.comparisons if each.by_seed]
+        return min(counts, default=None)
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Between the quantities that the claim sets side by side, seed by seed."""
+        found = []
+        for i, j in self.order or self.pairs:
+            first, second = self.comparisons[i], self.comparisons[j]
+            held = second.by_seed
+            if not held and second.ours is not None and not second.deviation:
+                held = dict.fromkeys(first.by_seed, second.ours)  # a fixed number
+            unit = "points" if first.unit == "%" else first.unit
+            one = difference(first.quantity, second.quantity, first.by_seed, held, unit)
+            found += [one] if one else []
+        return found
+
+    def _told_apart(self) -> Iterable[tuple[int, int]]:
+        """The pairs (larger, smaller) that the paper's own numbers separate."""
+        for i, first in enumerate(self.comparisons):
+            for j, second in enumerate(self.comparisons):
+                assert first.paper is not None
+                assert second.paper is not None
+                blur = math.hypot(first.paper_deviation, second.paper_deviation)
+                if first.paper - second.paper > blur:
+                    yield i, j
+
+    def _above(self, i: int, j: int) -> bool:
+        first, second = self.comparisons[i], self.comparisons[j]
+        assert first.ours is not None
+        assert second.ours is not None
+        if math.isinf(first.ours) and math.isinf(second.ours):
+            return False
+        blur = math.hypot(first.standard_error, second.standard_error)
+        rounding = 1e-9 * max(1.0, abs(second.ours))
+        return first.ours - second.ours > blur + rounding
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of an exhibit: the worst of its claims; what could not be judged counts only if all is so."""
+    judged = [each for each in verdicts if each in (Verdict.AGREES, Verdict.ORDER, Verdict.DIFFERS)]
+    order = list(Verdict)
+    return max(judged or verdicts or [Verdict.NONE], key=order.index)

@@ -1,0 +1,403 @@
+"""What SlimFL is good for and when not to use it, in sentences that the results decide.
+
+Every contest holds SlimFL against a Vanilla FL in some settings. It is ahead or behind in a setting
+where their means lie further apart than their combined standard deviation; anything less is a tie.
+Where neither of two networks has learned, where neither has converged, where a single seed tells
+nothing of the spread and where nothing was run, the setting is listed as unknown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from slimfl.reproduction.cells import table3_runs as grid
+from slimfl.reproduction.page import printed
+
+RULE = (
+    "Ahead and behind mean: further apart than the combined standard deviation of both; anything "
+    "less is called a tie. (A verdict on a claim of the paper goes by the standard error, which is "
+    "smaller.)"
+)
+
+#: The paper's section V, whatever any run shows.
+THEORY = (
+    "Over an extremely good channel nearly every upload arrives whole, so superposition has "
+    "nothing to gain: Vanilla FL-1.0x is the simpler choice.",
+    "Over an extremely poor channel the right half hardly ever arrives; the bound of theorem 1 "
+    "grows with 1/p2, and the power spent on it is missing for the left half: train the narrow "
+    "network alone, Vanilla FL-0.5x.",
+)
+
+#: Below twice the accuracy of guessing among ten classes, a network has not learned.
+LEARNED_PERCENT = 20.0
+
+Comparison = Mapping[str, Any]
+_DATA = {0.1: "very uneven data", 1.0: "uneven data", 10.0: "nearly even data"}
+_EVERY = "Vanilla FL-1.5x"
+#: What is said here from which exhibit.
+_SOURCES = {
+    "table3": "accuracy and how much it fluctuates (table III)",
+    "table5": "the cost of a round (table V)",
+    "table6": "what gets lost on the air (table VI)",
+    "table7": "the cost until convergence (table VII)",
+}
+
+
+class Outcome(Enum):
+    """How SlimFL fares in one setting."""
+
+    AHEAD = "ahead"
+    TIE = "a tie"
+    BEHIND = "behind"
+    UNLEARNED = "neither has learned"
+    NEVER = "neither converged"
+    ONE_SEED = "one seed only"
+    UNFINISHED = "unfinished"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, and the settings of which it is true."""
+
+    text: str
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """SlimFL's number and the other's in one setting."""
+
+    where: str
+    own: Comparison
+    other: Comparison
+    larger_is_better: bool = True
+    learned: bool = True
+
+    @property
+    def outcome(self) -> Outcome:
+        """By the rule at the head of this file."""
+        both = (self.own, self.other)
+        if any(each["ours"] is None and each["reached"] for each in both):
+            return Outcome.NOT_RUN
+        if not all(each.get("finished", True) for each in both):
+            return Outcome.UNFINISHED
+        if not any(each["reached"] for each in both):
+            return Outcome.NEVER
+        if not self.learned:
+            return Outcome.UNLEARNED
+        if any(each["unit"] in printed.TRAINED and each["seeds"] == 1 for each in both):
+            return Outcome.ONE_SEED
+        if not all(each["reached"] for each in both):
+            # only a cost can fail to be reached, and then the other is the better one
+            return Outcome.AHEAD if self.own["reached"] else Outcome.BEHIND
+        gap = self.own["ours"] - self.other["ours"]
+        blur = math.hypot(self.own["ours_deviation"], self.other["ours_deviation"])
+        if abs(gap) <= blur + 1e-9 * max(1.0, abs(self.other["ours"])):
+            return Outcome.TIE
+        return Outcome.AHEAD if (gap > 0) == self.larger_is_better else Outcome.BEHIND
+
+    def __str__(self) -> str:
+        if self.outcome in (Outcome.NOT_RUN, Outcome.NEVER, Outcome.UNLEARNED):
+            return self.where
+        # a cost is known where every seed converged, so `never` would say too much here
+        own, other = (
+            printed.ours(each) if each["reached"] else "not under every seed"
+            for each in (self.own, self.other)
+        )
+        if self.other["reached"]:
+            own = own.removesuffix(f" {self.own['unit']}")
+        return f"{self.where}: {own} against {other}{self._distance()}"
+
+    def _distance(self) -> str:
+        """How far ahead or behind, in points or as a ratio where that says anything."""
+        own, other = self.own["ours"], self.other["ours"]
+        if self.outcome not in (Outcome.AHEAD, Outcome.BEHIND) or own is None or other is None:
+            return ""
+        if self.own["unit"] == "%":
+            return f" ({abs(own - other):.1f} points)"
+        ratio = max(own, other) / min(own, other) if min(own, other) > 0 else 1.0
+        if self.larger_is_better or ratio < 1.1:
+            return ""
+        return f" ({ratio:.1f} times {'less' if own < other else 'more'})"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One question, asked in several settings, and how to say each answer."""
+
+    subject: str
+    cases: list[Case]
+    ahead: str
+    behind: str
+    tie: str
+
+    def finding(self, outcome: Outcome) -> list[Finding]:
+        """The sentence on the settings with this outcome; none where there is no such setting."""
+        cases = tuple(str(case) for case in self.cases if case.outcome is outcome)
+        if not cases:
+            return []
+        words = {
+            Outcome.AHEAD: self.ahead,
+            Outcome.BEHIND: self.behind,
+            Outcome.TIE: self.tie,
+            Outcome.UNFINISHED: f"{self.subject}: the runs are unfinished, so this may change",
+            Outcome.NOT_RUN: f"{self.subject}: not run",
+            Outcome.NEVER: f"{self.subject}: neither converged under every seed within the rounds "
+            "run",
+            Outcome.ONE_SEED: f"{self.subject}: run under one seed, which tells nothing of the "
+            "spread",
+            Outcome.UNLEARNED: f"{self.subject}: neither network had learned (below "
+            f"{LEARNED_PERCENT:.0f} % accuracy, twice that of guessing)",
+        }[outcome]
+        everywhere = len(cases) == len(self.cases) > 1
+        if everywhere and outcome in (Outcome.NOT_RUN, Outcome.NEVER, Outcome.UNLEARNED):
+            return [Finding(f"{words}, in any of {len(cases)} settings")]
+        return [Finding(words, cases)]
+
+    def tally(self) -> str:
+        """How often each outcome came out."""
+        counts = {each: sum(c.outcome is each for c in self.cases) for each in Outcome}
+        said = ", ".join(f"{each.value} in {n}" for each, n in counts.items() if n)
+        return f"{self.subject}, {_count(len(self.cases), 'setting')}: {said}."
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that the results say about the use of SlimFL."""
+
+    good_for: list[Finding] = field(default_factory=list)
+    not_for: list[Finding] = field(default_factory=list)
+    ties: list[Finding] = field(default_factory=list)
+    unknown: list[Finding] = field(default_factory=list)
+    tallies: list[str] = field(default_factory=list)
+
+    def add(self, contest: Contest) -> None:
+        """Sort the settings of a contest by their outcome."""
+        self.good_for.extend(contest.finding(Outcome.AHEAD))
+        self.not_for.extend(contest.finding(Outcome.BEHIND))
+        self.ties.extend(contest.finding(Outcome.TIE))
+        for outcome in (
+            Outcome.ONE_SEED,
+            Outcome.UNLEARNED,
+            Outcome.NEVER,
+            Outcome.UNFINISHED,
+            Outcome.NOT_RUN,
+        ):
+            self.unknown.extend(contest.finding(outcome))
+
+
+def findings(document: Mapping[str, Any]) -> Findings:
+    """Everything that the exhibits of a reproduction decide."""
+    exhibits = {each["name"]: each for each in document["exhibits"]}
+    found = Findings()
+    accuracies = _accuracies(exhibits)
+    for contest in accuracies:
+        found.add(contest)
+        found.tallies.append(contest.tally())
+    for contest in (
+        *_fluctuations(exhibits, accuracies),
+        *_round_costs(exhibits),
+        *_losses(exhibits),
+        *_costs_until_convergence(exhibits),
+    ):
+        found.add(contest)
+    absent = [words for name, words in _SOURCES.items() if name not in exhibits]
+    if absent:
+        found.unknown.append(Finding("Not part of this page", tuple(absent)))
+    return found
+
+
+def _accuracies(exhibits: Mapping[str, Any]) -> list[Contest]:
+    columns = [
+        (*setting, _by_quantity(claim))
+        for claim in _claims(exhibits, "table3")
+        if claim["text"].startswith("Accuracy on") and (setting := _setting(claim))
+    ]
+    contests = []
+    for width in ("1.0x", "0.5x"):
+        own, other = _rivals(width)
+        cases = [
+            Case(
+                _where(channel, alpha), row[own], row[other], learned=_learned(row[own], row[other])
+            )
+            for channel, alpha, row in columns
+            if own in row and other in row
+        ]
+        if cases:
+            contests.append(
+                Contest(
+                    f"Accuracy of {own} against {other}",
+                    cases,
+                    ahead=f"More accurate: {own} is ahead of {other}",
+                    behind=f"Less accurate: {own} is behind {other}",
+                    tie=f"As accurate: {own} ties with {other}",
+                )
+            )
+    return contests
+
+
+def _fluctuations(exhibits: Mapping[str, Any], accuracies: list[Contest]) -> list[Contest]:
+    """Only where the accuracies say that there is something to fluctuate."""
+    learned = {
+        (contest.subject, case.where): case.learned
+        for contest in accuracies
+        for case in contest.cases
+    }
+    contests = []
+    for width in ("1.0x", "0.5x"):
+        own, other = _rivals(width)
+        cases: dict[str, Case] = {}
+        for claim in (*_claims(exhibits, "table3"), *_claims(exhibits, "fig7")):
+            row = {name.partition(",")[0]: each for name, each in _by_quantity(claim).items()}
+            setting = _setting(claim)
+            if "fluctuate" not in claim["text"] or setting is None or not {own, other} <= set(row):
+                continue
+            where = _where(*setting)
+            known = learned.get((f"Accuracy of {own} against {other}", where))
+            if known is not None and where not in cases:
+                cases[where] = Case(where, row[own], row[other], False, known)
+        if cases:
+            contests.append(
+                Contest(
+                    f"Fluctuation of {own} against {other}",
+                    list(cases.values()),
+                    ahead=f"Steadier: at the end {own} moves less from round to round than {other}",
+                    behind=f"Less steady: at the end {own} moves more from round to round than "
+                    f"{other}",
+                    tie=f"As steady: at the end {own} and {other} move alike from round to round",
+                )
+            )
+    return contests
+
+
+def _round_costs(exhibits: Mapping[str, Any]) -> list[Contest]:
+    contests = []
+    computing: Comparison | None = None
+    for claim in _claims(exhibits, "table5"):
+        row = _by_quantity(claim)
+        if not {"SlimFL", _EVERY} <= set(row):
+            continue
+        what, _, unit = claim["text"].partition(" a round, ")
+        own, other = ({**row[name], "unit": unit} for name in ("SlimFL", _EVERY))
+        if what == "Computing":
+            computing = own
+        thing = what.lower()
+        contests.append(
+            Contest(
+                f"{what} a round",
+                [Case("a round", own, other, larger_is_better=False)],
+                ahead=f"Both widths from one run: less {thing} than {_EVERY}, the two Vanilla FL "
+                "runs that it replaces",
+                behind=f"More {thing} a round than {_EVERY}, the two Vanilla FL runs that it "
+                "replaces",
+                tie=f"As much {thing} a round as {_EVERY}, the two Vanilla FL runs that it "
+                "replaces",
+            )
+        )
+    for claim in _claims(exhibits, "table4"):
+        row = _by_quantity(claim)
+        if computing and claim["text"].startswith("Million multiply-adds") and "1.0x" in row:
+            alone = {**row["1.0x"], "unit": computing["unit"]}
+            contests.append(
+                Contest(
+                    "Computing a round against the full width alone",
+                    [Case("a round", computing, alone, larger_is_better=False)],
+                    ahead="Less computing than Vanilla FL-1.0x alone",
+                    behind="If you need only one width: SlimFL trains both, which takes more "
+                    "computing than the full width alone",
+                    tie="As much computing as Vanilla FL-1.0x alone",
+                )
+            )
+    return contests
+
+
+def _losses(exhibits: Mapping[str, Any]) -> list[Contest]:
+    dropped, whole = [], []
+    for claim in _claims(exhibits, "table6"):
+        row, channel = _by_quantity(claim), _channel(claim)
+        if channel and {"slimfl drop", "vanilla-1.0x drop"} <= set(row):
+            where = f"{channel} channel"
+            dropped.append(Case(where, row["slimfl drop"], row["vanilla-1.0x drop"], False))
+            whole.append(Case(where, row["slimfl 1.0x"], row["vanilla-1.0x"]))
+    other = "Vanilla FL-1.0x"
+    contests = [
+        Contest(
+            f"Bits lost against {other}",
+            dropped,
+            ahead=f"Less is lost on the air than with {other}",
+            behind=f"More is lost on the air than with {other}",
+            tie=f"As much is lost on the air as with {other}",
+        ),
+        Contest(
+            f"Whole models against {other}",
+            whole,
+            ahead=f"More whole models arrive than with {other}",
+            behind=f"Fewer whole models arrive than with {other}: half models, which that does not "
+            "deliver, take their place",
+            tie=f"As many whole models arrive as with {other}",
+        ),
+    ]
+    return [contest for contest in contests if contest.cases]
+
+
+def _costs_until_convergence(exhibits: Mapping[str, Any]) -> list[Contest]:
+    contests = []
+    for what, thing in (("Communication", "transmit power"), ("Computing", "computing")):
+        cases = []
+        for claim in _claims(exhibits, "table7"):
+            row, setting = _by_quantity(claim), _setting(claim)
+            if claim["text"].startswith(what) and setting and {"SlimFL", _EVERY} <= set(row):
+                cases.append(Case(_where(*setting), row["SlimFL"], row[_EVERY], False))
+        if cases:
+            contests.append(
+                Contest(
+                    f"{what} until convergence",
+                    cases,
+                    ahead=f"Less {thing} until both widths have converged than {_EVERY}",
+                    behind=f"More {thing} until both widths have converged than {_EVERY}",
+                    tie=f"As much {thing} until both widths have converged as {_EVERY}",
+                )
+            )
+    return contests
+
+
+def _claims(exhibits: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
+    claims: list[Mapping[str, Any]] = exhibits[name]["claims"] if name in exhibits else []
+    return claims
+
+
+def _by_quantity(claim: Mapping[str, Any]) -> dict[str, Comparison]:
+    return {each["quantity"]: each for each in claim["comparisons"]}
+
+
+def _channel(claim: Mapping[str, Any]) -> str | None:
+    named = re.search(rf"\b({'|'.join(grid.CHANNELS)}) channel", claim["text"])
+    return named[1] if named else None
+
+
+def _setting(claim: Mapping[str, Any]) -> tuple[str, float] | None:
+    channel, alpha = _channel(claim), re.search(r"alpha = (\d+(?:\.\d+)?)", claim["text"])
+    return (channel, float(alpha[1])) if channel and alpha else None
+
+
+def _where(channel: str, alpha: float) -> str:
+    data = f", {_DATA[alpha]}" if alpha in _DATA else ""
+    return f"{channel} channel{data} (α = {alpha:g})"
+
+
+def _rivals(width: str) -> tuple[str, str]:
+    return grid.NAMES["slimfl", width], grid.NAMES[f"vanilla-{width}", width]
+
+
+def _learned(*both: Comparison) -> bool:
+    return any(each["ours"] is not None and each["ours"] >= LEARNED_PERCENT for each in both)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"1 {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,1 @@
+"""Reading run folders: typed records, summaries over rounds and seeds, curves as plain lists."""

@@ -1,0 +1,140 @@
+"""Runs that belong together: the same experiment but for the seed, and how to name them.
+
+A group's name says what was compared (the method, and whatever else a person varied), its scene
+says under which conditions (channel, data, devices). Only groups of one scene are rivals.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slimfl.config import CHANNELS, OWN
+from slimfl.results.records import RunRecord
+
+#: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
+_NOT_COMPARED = {
+    "seed", "engine", "threads", "track", "callbacks", "data.dir", "federation.checkpoint_every",
+    "radio.channel",  # says what radio.noise_dbm says
+}  # fmt: skip
+
+#: Keys of the conditions that every method of a comparison meets alike.
+_SCENE = (
+    "rounds", "data.", "model.widths", "radio.noise_dbm", "radio.distance_m", "radio.power_dbm",
+    "radio.path_loss_exponent", "radio.fading", "radio.model", "radio.options", "radio.accounting",
+    "federation.devices", "federation.participation", "federation.dropout", "own.dataset",
+    "own.channel",
+)  # fmt: skip
+
+#: `radio.model` of the paper's channel, which `radio.channel` says more about.
+BUILT_IN_CHANNEL = "outage"
+
+Flat = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One experiment under one or more seeds."""
+
+    method: str
+    name: str
+    """The method as in the paper, with what sets it apart from other groups of that method."""
+    scene: str
+    """The channel, and what else differs between the scenes of a report."""
+    setting: str
+    """A key that is equal for groups which differ in the method alone."""
+    runs: tuple[RunRecord, ...]
+
+
+def group(records: Iterable[RunRecord]) -> list[Group]:
+    """Group runs over their seeds, in the order of their first run."""
+    members: dict[str, list[RunRecord]] = {}
+    flats: dict[str, Flat] = {}
+    for record in records:
+        flat = _compared(record)
+        key = json.dumps(flat, sort_keys=True)
+        flats[key] = flat
+        members.setdefault(key, []).append(record)
+    varied = _varied(list(flats.values()))
+    return [
+        Group(
+            method=runs[0].experiment.method,
+            name=_name(runs[0].experiment.method, flats[key], varied),
+            scene=_scene(runs[0], flats[key], varied),
+            setting=json.dumps({**flats[key], "method": None}, sort_keys=True),
+            runs=tuple(sorted(runs, key=lambda run: run.experiment.seed)),
+        )
+        for key, runs in members.items()
+    ]
+
+
+def by_scene(groups: Sequence[Group]) -> list[Group]:
+    """The same groups with those of one scene side by side."""
+    scenes = list(dict.fromkeys(each.scene for each in groups))
+    return sorted(groups, key=lambda each: scenes.index(each.scene))
+
+
+def title(method: str) -> str:
+    """A method's name as the paper prints it.
+
+    >>> title("slimfl"), title("vanilla-0.5x"), title("vanilla-all"), title("fjord")
+    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'fjord')
+    """
+    if method.startswith("vanilla-"):
+        return "Vanilla FL-" + method.removeprefix("vanilla-")
+    return "SlimFL" if method == "slimfl" else method
+
+
+def channel_words(record: RunRecord) -> str:
+    """`poor channel`, the noise of a channel that has no name, or the class of an own channel."""
+    radio = record.experiment.radio
+    if radio.model == OWN:
+        return f"own channel {record.own.get('channel', {}).get('name', 'without a name')}"
+    if radio.model != BUILT_IN_CHANNEL:
+        return f"own channel {radio.model}"
+    if radio.channel in CHANNELS:
+        return f"{radio.channel} channel"
+    return f"channel with {radio.noise:g} dBm noise"
+
+
+def _compared(record: RunRecord) -> Flat:
+    flat = dict(_flatten(record.experiment.model_dump(mode="json")))
+    for key in _NOT_COMPARED:
+        flat.pop(key, None)
+    flat["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
+    for kind, entry in record.own.items():
+        fingerprint = entry.get("fingerprint", "")
+        readable = "(" in fingerprint
+        flat[f"own.{kind}"] = fingerprint if readable else f"{entry.get('name')} {fingerprint[:12]}"
+    return flat
+
+
+def _flatten(tree: dict[str, Any], where: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{where}{key}.")
+        else:
+            yield where + key, value
+
+
+def _varied(flats: Sequence[Flat]) -> list[str]:
+    keys = dict.fromkeys(key for flat in flats for key in flat)
+    return [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats[1:])]
+
+
+def _name(method: str, flat: Flat, varied: list[str]) -> str:
+    own = [k for k in varied if k != "method" and not k.startswith(_SCENE)]
+    words = ", ".join(f"{key} {_value(flat.get(key))}" for key in own)
+    return f"{title(method)} ({words})" if words else title(method)
+
+
+def _scene(record: RunRecord, flat: Flat, varied: list[str]) -> str:
+    others = [key for key in varied if key.startswith(_SCENE) and key != "radio.noise_dbm"]
+    words = [f"{key.removeprefix('data.')} {_value(flat.get(key))}" for key in others]
+    return ", ".join([channel_words(record), *words])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "/".join(map(_value, value))
+    return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,97 @@
+"""What a run folder says, read once: the only way in which the report room learns of a run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slimfl.config import Experiment
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord, RunFolder
+from slimfl.federation import own as own_objects
+from slimfl.federation.storage.run_folder import EXPERIMENT
+from slimfl.methods import method_names
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run: one method under one seed."""
+
+    path: Path
+    experiment: Experiment
+    provenance: dict[str, Any]
+    """Versions and the checksum of the data."""
+    lines: list[RoundRecord]
+    """One a round, in order."""
+    class_counts: list[list[int]]
+    """Samples [device][class]; empty before the run has begun."""
+
+    @property
+    def own(self) -> own_objects.Given:
+        """Name and fingerprint of every object that the author gave in place of a name."""
+        return own_objects.recorded(self.provenance) or {}
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset as the experiment names it, or as its author named an object."""
+        return self.own.get("dataset", {}).get("name", self.experiment.data.dataset)
+
+    @property
+    def evaluated(self) -> list[RoundRecord]:
+        """The lines of the rounds after which the model was tested."""
+        return [line for line in self.lines if line.accuracy]
+
+    @property
+    def width_names(self) -> list[str]:
+        """The names of all widths of the network, narrowest first."""
+        return [f"{width}x" for width in self.experiment.model.widths]
+
+
+def load(path: Path) -> RunRecord:
+    """The record of one run folder."""
+    folder = RunFolder.open(path)
+    return RunRecord(
+        path,
+        folder.experiment(),
+        folder.provenance(),
+        folder.metrics(),
+        folder.class_counts(),
+    )
+
+
+def find(paths: Iterable[Path]) -> list[RunRecord]:
+    """The runs at the given paths: each a run folder, or a folder that holds run folders.
+
+    The order given is kept; inside a folder, SlimFL comes first, then Vanilla FL by width, then
+    the rest by name, each by seed. A run named twice is read once.
+    """
+    records: dict[Path, RunRecord] = {}
+    for path in paths:
+        for record in _at(Path(path)):
+            records.setdefault(record.path.resolve(), record)
+    if not records:
+        raise RequestError("there is nothing to report; give at least one run folder")
+    return list(records.values())
+
+
+def _at(path: Path) -> list[RunRecord]:
+    if (path / EXPERIMENT).is_file():
+        return [load(path)]
+    if not path.exists():
+        raise RequestError(f"there is no folder {path}; give the path of a run folder")
+    if not path.is_dir():
+        raise RequestError(f"{path} is a file; give the run folder that it belongs to")
+    inside = [load(entry) for entry in sorted(path.iterdir()) if (entry / EXPERIMENT).is_file()]
+    if not inside:
+        raise RequestError(
+            f"{path} is not a run folder and holds none; give a folder that has an {EXPERIMENT}, "
+            "or one that contains such folders"
+        )
+    return sorted(inside, key=_reading_order)
+
+
+def _reading_order(record: RunRecord) -> tuple[int, str, int]:
+    experiment = record.experiment
+    known = method_names(experiment.model.widths)
+    rank = known.index(experiment.method) if experiment.method in known else len(known)
+    return rank, experiment.method, experiment.seed

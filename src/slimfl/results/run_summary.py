@@ -1,0 +1,175 @@
+"""One run as a row of the closing table, computed from its metrics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, pstdev
+from typing import Any, Self
+
+from slimfl.federation import RoundRecord, convergence, finished
+from slimfl.results.groups import BUILT_IN_CHANNEL
+from slimfl.results.records import RunRecord
+
+#: The number of last evaluated rounds whose mean is the final accuracy.
+LAST = 10
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One width's accuracy in one run, as fractions of 1."""
+
+    final: float
+    """The mean over the last evaluated rounds, at most `LAST`."""
+    deviation: float
+    """The standard deviation (of the population) over those rounds."""
+    best: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What became of one segment in one run."""
+
+    sent_mb: float
+    decoded_mb: float
+    dropped_mb: float
+    delivered: int
+    """How often a device delivered it and the server merged it."""
+    asked: int
+    """How often a device was asked; 0 when the method never sends this segment."""
+
+    @property
+    def delivered_share(self) -> float | None:
+        """The share of the asked devices that delivered it."""
+        return self.delivered / self.asked if self.asked else None
+
+    def __add__(self, other: Segment) -> Segment:
+        return Segment(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What some rounds cost."""
+
+    rounds: int
+    airtime_s: float
+    energy_j: float
+    paper_power_w: float
+    """Table VII's communication cost: one device's transmit power, added up over the rounds."""
+    paper_gflops: float
+    """Table VII's computing cost: a forward pass at every trained width, over the rounds."""
+
+    @classmethod
+    def of(cls, lines: Sequence[RoundRecord]) -> Self:
+        """The sum over these rounds."""
+        return cls(
+            rounds=len(lines),
+            airtime_s=sum(line.airtime_s for line in lines),
+            energy_j=sum(line.energy_j for line in lines),
+            paper_power_w=sum(line.paper_power_mw for line in lines) / 1e3,
+            paper_gflops=sum(line.paper_mflops for line in lines) / 1e3,
+        )
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run, or the Vanilla FL runs of all widths under one seed taken together."""
+
+    method: str
+    path: str | None
+    """The run's folder; None for a sum of runs."""
+    seed: int
+    channel: str
+    noise_dbm: float
+    alpha: float | None
+    """None for a partition that has no such thing."""
+    rounds_done: int
+    rounds_asked: int
+    complete: bool
+    accuracy: dict[str, Accuracy]
+    """By the name of the width."""
+    segments: list[Segment]
+    total: Costs
+    converged_round: int | None
+    until_converged: Costs | None
+    refused: int
+    images: int | None
+    """Training images that passed, each counted once however many widths it trained."""
+    training_s: float
+    privacy: dict[str, float | None] | None = None
+    """Epsilon and delta after the last round; None for a run without differential privacy."""
+    own: dict[str, str] = field(default_factory=dict)
+    """The names of the objects that the author gave: network, dataset, channel or method."""
+
+    @property
+    def images_per_s(self) -> float | None:
+        """Speed of training."""
+        return self.images / self.training_s if self.images and self.training_s else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        plain = asdict(self)
+        for segment, values in zip(self.segments, plain["segments"], strict=True):
+            values["delivered_share"] = segment.delivered_share
+        return {**plain, "images_per_s": self.images_per_s}
+
+
+def run_row(record: RunRecord) -> RunRow:
+    """The row of one run."""
+    experiment, radio, lines = record.experiment, record.experiment.radio, record.lines
+    reached = convergence(lines, experiment.federation)
+    return RunRow(
+        method=experiment.method,
+        path=str(record.path),
+        seed=experiment.seed,
+        channel=radio.channel if radio.model == BUILT_IN_CHANNEL else radio.model,
+        noise_dbm=radio.noise,
+        alpha=experiment.data.alpha if experiment.data.partition.startswith("dirichlet") else None,
+        rounds_done=len(lines),
+        rounds_asked=experiment.rounds,
+        complete=finished(experiment, lines),
+        accuracy=_accuracy(record.evaluated),
+        segments=[_segment(lines, s) for s in range(len(experiment.model.widths))],
+        total=Costs.of(lines),
+        converged_round=reached,
+        until_converged=(
+            None if reached is None else Costs.of([li for li in lines if li.round <= reached])
+        ),
+        refused=sum(len(line.refused) for line in lines),
+        images=_images(lines),
+        training_s=sum(line.seconds.training for line in lines),
+        privacy=lines[-1].privacy.model_dump() if lines and lines[-1].privacy else None,
+        own={kind: entry.get("name", "") for kind, entry in record.own.items()},
+    )
+
+
+def _accuracy(evaluated: list[RoundRecord]) -> dict[str, Accuracy]:
+    if not evaluated:
+        return {}
+    widths = evaluated[0].accuracy
+    curves = {width: [line.accuracy[width] for line in evaluated] for width in widths}
+    return {
+        width: Accuracy(fmean(values[-LAST:]), pstdev(values[-LAST:]), max(values))
+        for width, values in curves.items()
+    }
+
+
+def _segment(lines: list[RoundRecord], segment: int) -> Segment:
+    def megabytes(key: str) -> float:
+        return float(sum(line[key][segment] for line in lines)) / 8e6
+
+    sent = megabytes("bits_sent")
+    asked = sum(len(line.devices) + len(line.dropped_out) for line in lines)
+    delivered = sum(line.delivered[segment] for line in lines)
+    return Segment(
+        sent, megabytes("bits_decoded"), megabytes("bits_dropped"), delivered, asked if sent else 0
+    )
+
+
+def _images(lines: list[RoundRecord]) -> int | None:
+    """Images in the local training of all rounds; None if a round does not report them."""
+    known = [line.images for line in lines if line.images is not None]
+    return sum(known) if lines and len(known) == len(lines) else None

@@ -1,0 +1,106 @@
+"""The closing table as data: every run, the groups over seeds, and Vanilla FL of all widths.
+
+Running every width's Vanilla FL side by side is what SlimFL replaces. With its widths 0.5 and 1.0
+the paper calls that Vanilla FL-1.5x. It is not a run but the sum of runs, each stopping by itself.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import Any
+
+from slimfl.methods import vanilla_all_name, vanilla_name
+from slimfl.results.groups import Group, by_scene, group, title
+from slimfl.results.records import RunRecord
+from slimfl.results.run_summary import RunRow, run_row
+from slimfl.results.seed_summary import GroupRow, over_seeds
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Every run, and every group of runs over its seeds."""
+
+    runs: list[RunRow]
+    groups: list[GroupRow]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return {
+            "runs": [run.as_json() for run in self.runs],
+            "groups": [asdict(row) for row in self.groups],
+        }
+
+
+def summarise(records: Iterable[RunRecord]) -> Summary:
+    """The closing table; where every width's Vanilla FL is there, with their sum as a row."""
+    groups = by_scene(group(records))
+    rows = [[run_row(run) for run in each.runs] for each in groups]
+    joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
+    runs: list[RunRow] = []
+    table: list[GroupRow] = []
+    for each, own in zip(groups, rows, strict=True):
+        runs += own
+        table.append(over_seeds(own, each.name, each.scene))
+        parts = joined.get(each.setting)
+        if parts and parts[-1] is each:
+            every = vanilla_all_name(each.runs[0].experiment.model.widths)
+            sums = _together([rows[groups.index(part)] for part in parts], every)
+            if sums:
+                runs += sums
+                name = each.name.replace(title(each.method), title(every), 1)
+                table.append(over_seeds(sums, name, each.scene, computed=True))
+    return Summary(runs, table)
+
+
+def summaries(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
+    """The rows of all runs as plain data, for `--json`."""
+    return [run.as_json() for run in summarise(records).runs]
+
+
+def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
+    """Of every setting that has the Vanilla FL of all its widths: those groups, in their order."""
+    complete = []
+    for setting in dict.fromkeys(each.setting for each in groups):
+        same = [each for each in groups if each.setting == setting]
+        widths = same[0].runs[0].experiment.model.widths
+        wanted = {vanilla_name(width) for width in widths}
+        parts = [each for each in same if each.method in wanted]
+        if len(parts) == len(wanted) > 1:
+            complete.append(parts)
+    return complete
+
+
+def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
+    """Every seed's runs as one row: accuracies side by side, costs added up."""
+    by_seed = [{row.seed: row for row in rows} for rows in parts]
+    common = [row.seed for row in parts[0] if all(row.seed in rows for rows in by_seed)]
+    return [_sum([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
+
+
+def _sum(rows: list[RunRow], name: str) -> RunRow:
+    stops = [row.converged_round for row in rows if row.converged_round is not None]
+    until = [row.until_converged for row in rows if row.until_converged is not None]
+    images = [row.images for row in rows if row.images is not None]
+    accuracy = {width: value for row in rows for width, value in row.accuracy.items()}
+    every = len(rows)
+    return replace(
+        rows[0],
+        method=name,
+        path=None,
+        rounds_done=max(row.rounds_done for row in rows),
+        complete=all(row.complete for row in rows),
+        accuracy=dict(sorted(accuracy.items(), key=lambda item: float(item[0][:-1]))),
+        segments=[
+            reduce(operator.add, same) for same in zip(*(r.segments for r in rows), strict=True)
+        ],
+        total=reduce(operator.add, [row.total for row in rows]),
+        converged_round=max(stops) if len(stops) == every else None,
+        until_converged=reduce(operator.add, until) if len(until) == every else None,
+        refused=sum(row.refused for row in rows),
+        images=sum(images) if len(images) == every else None,
+        training_s=sum(row.training_s for row in rows),
+        privacy=None,
+    )

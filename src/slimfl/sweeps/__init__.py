@@ -1,0 +1,22 @@
+"""Many runs side by side: on the cores of this machine, or on the machines of a Ray cluster.
+
+A job is a run folder and the experiment to finish in it. What it computes does not depend on where
+or when it runs, or on what runs beside it.
+"""
+
+from slimfl.sweeps.datasets import shared_dataset
+from slimfl.sweeps.job import Job, beginning, complete, is_complete, same_rounds
+from slimfl.sweeps.run import check_place, run_jobs
+from slimfl.sweeps.watching import Watcher
+
+__all__ = [
+    "Job",
+    "Watcher",
+    "beginning",
+    "check_place",
+    "complete",
+    "is_complete",
+    "run_jobs",
+    "same_rounds",
+    "shared_dataset",
+]

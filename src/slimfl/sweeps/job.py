@@ -1,0 +1,130 @@
+"""One run of a grid: begin it, or go on with it, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slimfl.config import Experiment, FederationSection, FlowerSection
+from slimfl.errors import RequestError
+from slimfl.federation import Callback, RunFolder, Simulation, completed
+from slimfl.federation import run as run_simulation
+from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS
+from slimfl.sweeps.datasets import shared_dataset
+
+#: Training images of the datasets that are known by name, to weigh epochs against steps.
+_IMAGES = 60_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """An experiment and the folder in which it is run."""
+
+    folder: Path
+    experiment: Experiment
+    until: int | None = None
+    """Stop after this round, however many the experiment asks for. The folder may hold more or
+    fewer rounds, and an experiment that differs in its length alone (`beginning`)."""
+
+    @property
+    def rounds(self) -> int:
+        """The round after which there is nothing left to do."""
+        return self.experiment.rounds if self.until is None else self.until
+
+    @property
+    def name(self) -> str:
+        """What a person recognises it by."""
+        return self.folder.name
+
+    @property
+    def effort(self) -> float:
+        """Work of a round, to weigh jobs against each other on a progress bar."""
+        one = self.experiment
+        trained = [w for w in one.model.widths if one.method in ("slimfl", f"vanilla-{w}x")]
+        training = one.training
+        # epochs pass over the whole dataset, however many devices share it
+        images = _IMAGES * (training.epochs or 1)
+        if training.steps is not None:
+            images = one.federation.devices * training.batch_size * training.steps
+        return images * sum(width**2 for width in trained or one.model.widths)
+
+    @property
+    def rounds_done(self) -> int:
+        """Whole rounds on disk."""
+        try:
+            return (self.folder / METRICS).read_bytes().count(b"\n")
+        except OSError:
+            return 0
+
+
+def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
+    """Run a job to its end in this process."""
+    if (job.folder / EXPERIMENT).exists():
+        if is_complete(job, verify=True):
+            return
+        folder = RunFolder.open(job.folder)
+        experiment = _fitting(job, folder)
+        sim = Simulation(experiment, dataset=shared_dataset(experiment))
+        sim.check_provenance(folder.provenance())
+    else:
+        sim = Simulation(job.experiment, dataset=shared_dataset(job.experiment))
+        folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
+    run_simulation(sim, folder, callbacks, until=job.until)
+
+
+def is_complete(job: Job, *, verify: bool = False) -> bool:
+    """Whether a job has nothing left to run; with `verify` its last checkpoint is also read."""
+    if not (job.folder / EXPERIMENT).exists():
+        return False
+    folder = RunFolder.open(job.folder)
+    return completed(folder, _fitting(job, folder), until=job.until, verify=verify)
+
+
+def _fitting(job: Job, folder: RunFolder) -> Experiment:
+    """The experiment in a job's folder, which must be the job's but for what a run settles.
+
+    The job says where the data are, if it does: they may have moved since the run was begun.
+    """
+    held = folder.experiment()
+    whole = _asked(held) == _asked(job.experiment)
+    if not whole and (job.until is None or not same_rounds(held, job.experiment)):
+        raise RequestError(
+            f"{folder.path} holds a run of another experiment; move it away, or choose another "
+            "folder"
+        )
+    where = job.experiment.data.dir or held.data.dir
+    return held.model_copy(update={"data": held.data.model_copy(update={"dir": where})})
+
+
+def beginning(experiment: Experiment) -> Experiment:
+    """An experiment without its length: all that its rounds depend on, one after the other.
+
+    Two experiments with the same beginning have the same rounds, as far as both go. Only a cosine
+    schedule looks ahead to the last round.
+    """
+    if experiment.training.schedule == "cosine":
+        return experiment
+    section = experiment.federation
+    free = {"checkpoint_every"}
+    if not section.stop_on_convergence:
+        free |= {"convergence_window", "convergence_accuracy", "convergence_deviation"}
+    defaults = {key: FederationSection.model_fields[key].default for key in free}
+    return experiment.model_copy(
+        update={
+            "rounds": Experiment.model_fields["rounds"].default,
+            "federation": section.model_copy(update=defaults),
+        }
+    )
+
+
+def same_rounds(one: Experiment, other: Experiment) -> bool:
+    """Whether two experiments have the same rounds, as far as both go."""
+    return _asked(beginning(one)) == _asked(beginning(other))
+
+
+def _asked(experiment: Experiment) -> Experiment:
+    """An experiment without what depends on the machine that runs it."""
+    here = {"engine": "auto", "threads": None, "track": (), "flower": FlowerSection()}
+    data = experiment.data.model_copy(update={"dir": None})
+    return experiment.model_copy(update={**here, "data": data})

@@ -1,0 +1,95 @@
+"""Jobs on the cores of this machine, each in one process.
+
+Whoever interrupts loses at most the round that each process is in: a job is a run folder, and the
+next call goes on there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+
+from slimfl.errors import RequestError, RunError
+from slimfl.sweeps.job import Job, complete
+from slimfl.sweeps.watching import Progress
+
+_POLL_S = 0.5
+
+
+def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
+    """Finish all jobs, `workers` at a time."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
+    try:
+        with _interrupts_wait():
+            futures = {pool.submit(_work, complete, job): job for job in jobs}
+        waiting: set[Future[None]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
+            for future in done:
+                _check(future, futures[future])
+            progress.tell([job.rounds_done for job in jobs])
+    except BaseException:
+        # a round under way is thrown away: its folder is intact without it
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Processes begun in here see no Ctrl-C, not even while they import; this one does later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Stopped(BaseException):
+    """The parent wants this process to end."""
+
+
+def _work(complete: Callable[[Job], None], job: Job) -> None:
+    """Do a job; told to stop in the middle of it, remove what is half written before ending."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        complete(job)
+    except _Stopped:
+        # to return would take up the next job
+        os._exit(128 + signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _check(future: Future[None], job: Job) -> None:
+    try:
+        future.result()
+    except (RequestError, RunError) as error:
+        raise type(error)(f"{job.name}: {error}") from error
+    except Exception as error:
+        raise RunError(f"{job.name}: {error}") from error
+
+
+def _begin(parent: int) -> None:
+    """A worker does not outlive its parent."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

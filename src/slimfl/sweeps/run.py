@@ -1,0 +1,45 @@
+"""Finish jobs wherever they are to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slimfl.engines.cores import available_cores
+from slimfl.errors import RequestError
+from slimfl.sweeps.job import Job, is_complete
+from slimfl.sweeps.local import run_local
+from slimfl.sweeps.watching import Progress, Watcher
+
+
+def check_place(on: str) -> None:
+    """Refuse a place where no job can run, before anything is laid out for it."""
+    if on not in ("local", "ray") and not on.startswith("ray://"):
+        raise RequestError(f"--on takes local, ray or ray://HOST:PORT, not {on!r}")
+
+
+def run_jobs(
+    jobs: Iterable[Job],
+    on: str = "local",
+    *,
+    workers: int | None = None,
+    watch: Watcher | None = None,
+    verify: bool = False,
+) -> None:
+    """Finish all jobs; a folder that is asked for twice is run once.
+
+    `on` is `local` (one process a core, or as many as `workers`), `ray` (a cluster started on this
+    machine) or the address of one, such as `ray://head:10001`. With `verify`, the last checkpoint
+    of what looks complete is read, and a damaged one is made again.
+    """
+    check_place(on)
+    wanted = list({job.folder: job for job in jobs}.values())
+    unfinished = [job for job in wanted if not is_complete(job, verify=verify)]
+    if not unfinished:
+        return
+    progress = Progress(unfinished, len(wanted) - len(unfinished), watch)
+    if on == "local":
+        run_local(unfinished, workers or available_cores(), progress)
+    else:
+        from slimfl.sweeps.on_ray import run_on_ray
+
+        run_on_ray(unfinished, on, progress)

@@ -1,0 +1,388 @@
+"""The exhibits that need no runs match the reading of the paper; the others follow their runs."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slimfl import config
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord, RunFolder
+from slimfl.report import RunRecord
+from slimfl.reproduction import paper
+from slimfl.reproduction.cells import table3_runs as grid
+from slimfl.reproduction.cells.archive import pack
+from slimfl.reproduction.cells.scale import ALPHAS, SCALES
+from slimfl.reproduction.exhibits import RECIPES
+from slimfl.reproduction.exhibits.exhibit import Final
+from slimfl.reproduction.exhibits.table6 import decoded
+from slimfl.reproduction.judging.check import differences, same_engine
+from slimfl.reproduction.judging.verdict import Verdict
+from slimfl.reproduction.reproduce import (
+    as_csv,
+    as_markdown,
+    cells_of,
+    missing,
+    recipes,
+    reproduce,
+    unfinished,
+    write,
+)
+
+SMOKE = SCALES["smoke"]
+
+
+def show(name, runs=()):
+    return RECIPES[name].show(SMOKE, dict(runs))
+
+
+def ours(exhibit, claim):
+    return [each.ours for each in exhibit.claims[claim].comparisons]
+
+
+def test_names_are_the_papers():
+    tables, figures = [f"table{n}" for n in (1, 3, 4, 5, 6, 7)], [f"fig{n}" for n in range(2, 8)]
+    assert [recipe.name for recipe in recipes([])] == [*tables, *figures, "choices"]
+    assert [recipe.name for recipe in recipes(["fig4", "table1"])] == ["table1", "fig4"]
+    assert [recipe.name for recipe in recipes(["all", "vanilla"])][-2:] == ["choices", "vanilla"]
+    with pytest.raises(RequestError, match="table2"):
+        recipes(["table2"])
+
+
+def test_table1_and_4_count_the_network_of_table1():
+    exhibit = show("table1")
+    assert exhibit.verdict is Verdict.AGREES
+    full = sum(value for value in ours(exhibit, 0)[::2])
+    half = sum(value for value in ours(exhibit, 0)[1::2])
+    counts = show("table4")
+    assert ours(counts, 1) == [full + 10, half + 10] == [4586, 1530]  # ten biases
+    assert [round(value, 2) for value in ours(counts, 0)] == [3.09, 0.94]
+    assert [round(value, 1) for value in ours(counts, 3)] == list(paper.POWER_MW)
+    assert counts.claims[3].verdict is Verdict.AGREES
+    assert counts.verdict is Verdict.ORDER
+
+
+def test_table5_is_half_the_power_for_the_same_computing():
+    exhibit = show("table5")
+    assert [round(value, 1) for value in ours(exhibit, 0)] == [199.5, 399.1]
+    assert ours(exhibit, 1)[0] == ours(exhibit, 1)[1] == pytest.approx(3.086464 + 0.94112)
+    verdicts = [claim.verdict for claim in exhibit.claims]
+    assert verdicts == [Verdict.AGREES, Verdict.DIFFERS, Verdict.AGREES]
+
+
+#: NOTES.md's reading of table VI: p1, p2, Vanilla 0.5x, Vanilla 1.0x.
+FREQUENCIES = {"good": (0.983, 0.964, 0.993, 0.973), "poor": (0.810, 0.632, 0.912, 0.704)}
+
+
+@pytest.mark.parametrize("channel", FREQUENCIES)
+def test_table6_is_the_papers_within_binomial_error(channel):
+    p1, p2, narrow, wide = FREQUENCIES[channel]
+    half = 172_688 / 2 * 10_000 / 8 / 2**20
+    columns = decoded(channel, 10_000)
+    expected = {
+        "slimfl 0.5x": half * (p1 - p2),
+        "slimfl 1.0x": 2 * half * p2,
+        "slimfl drop": half * (2 - p1 - p2),
+        "vanilla-0.5x": half * narrow,
+        "vanilla-1.0x": 2 * half * wide,
+    }
+    for key, value in expected.items():
+        mean, deviation = columns[key]
+        assert mean == pytest.approx(value, abs=3 * math.sqrt(2) * deviation + 0.06)
+        assert paper.TABLE6[channel][key] == pytest.approx(value, abs=0.16)
+    assert sum(columns[k][0] for k in ("slimfl 0.5x", "slimfl 1.0x", "slimfl drop")) == (
+        pytest.approx(2 * half)
+    )
+    assert show("table6").verdict is Verdict.AGREES
+
+
+def test_the_deviation_of_dropped_bits_is_that_of_repeated_draws():
+    """Against brute force: the drop of one upload is 0, 1 or 2 halves with known chances."""
+    p1, p2 = FREQUENCIES["poor"][:2]
+    half = 172_688 / 2 * 10_000 / 8 / 2**20
+    mean = (p1 - p2) * 1 + (1 - p1) * 2
+    variance = (p1 - p2) * 1 + (1 - p1) * 4 - mean**2
+    assert decoded("poor", 10_000)["slimfl drop"][1] == pytest.approx(
+        half * math.sqrt(variance / 10_000), rel=0.03
+    )
+
+
+def test_figure4_has_the_papers_split_and_the_printed_formula_fails():
+    exhibit = show("fig4")
+    assert [claim.verdict for claim in exhibit.claims] == [Verdict.AGREES, Verdict.DIFFERS]
+    assert ours(exhibit, 1)[0] > 1
+    assert exhibit.figure is not None
+
+
+def test_figure3_deals_every_sample_once():
+    from slimfl.reproduction.exhibits.fig3 import class_counts, unevenness
+
+    counts = class_counts(0.1, 0)
+    assert counts.sum() == 60_000
+    assert (counts.sum(axis=0) == 6_000).all()
+    assert show("fig3").verdict is Verdict.AGREES
+    even = counts * 0 + 7
+    assert unevenness(even) == 0
+
+
+def record(cell, accuracy):
+    """A run whose accuracy at the end is as given, in percent, with a wobble of ±1."""
+    experiment = cell.experiment
+    widths = [width for method, width in grid.CURVES if method == experiment.method]
+    lines = []
+    for number in range(1, experiment.rounds + 1):
+        wobble = 1 if number % 2 else -1
+        values = {
+                "round": number,
+                "accuracy": {w: (accuracy[experiment.method, w] + wobble) / 100 for w in widths},
+                "devices": list(range(10)), "dropped_out": [], "refused": [],
+                "decoded": [2] * 10, "delivered": [10, 10], "bits_sent": [1.0, 1.0],
+                "bits_decoded": [1.0, 1.0], "bits_dropped": [0.0, 0.0], "airtime_s": 1.0,
+                "energy_j": 1.0, "paper_power_mw": 199.5, "paper_mflops": 1.0,
+                "seconds": {"training": 1.0, "evaluation": 1.0},
+            }  # fmt: skip
+        lines.append(RoundRecord.model_validate(values))
+    return RunRecord(Path(cell.name), experiment, {}, lines, [])
+
+
+def papers_runs(cells, change=lambda key, value: value):
+    """Runs with exactly the accuracies of table III, perhaps changed."""
+    runs = {}
+    for cell in cells:
+        column = paper.TABLE3[cell.experiment.radio.channel, cell.experiment.data.alpha]
+        accuracy = {tuple(key.split(" ")): change(key, mean) for key, (mean, _) in column.items()}
+        runs[cell] = record(cell, accuracy)
+    return runs
+
+
+LONG = replace(SMOKE, rounds=dict.fromkeys(ALPHAS, 8))
+
+
+def test_table3_with_the_papers_own_numbers_agrees():
+    exhibit = RECIPES["table3"].show(LONG, papers_runs(grid.all_cells(LONG)))
+    assert all(claim.verdict is Verdict.AGREES for claim in exhibit.claims[:7])
+    # all fluctuate alike in these runs, and the paper says that they do not
+    assert exhibit.claims[7].verdict is Verdict.DIFFERS
+
+
+def test_table3_notices_a_reversal_and_a_shift():
+    swapped = papers_runs(
+        grid.all_cells(LONG), lambda key, value: 90 - value if key.startswith("v") else value
+    )
+    exhibit = RECIPES["table3"].show(LONG, swapped)
+    assert exhibit.claims[0].verdict is Verdict.DIFFERS
+    lower = papers_runs(grid.all_cells(LONG), lambda key, value: value - 25)
+    column = RECIPES["table3"].show(LONG, lower).claims[3]
+    assert column.source == "table III, poor, alpha = 0.1"
+    assert column.verdict is Verdict.ORDER
+
+
+def test_unfinished_runs_are_shown_and_not_judged():
+    cells = grid.all_cells(LONG)
+    runs = papers_runs(cells)
+    cut, missing = (
+        grid.setting(LONG, "poor", 0.1, "slimfl")[0],
+        grid.setting(LONG, "good", 10.0, "slimfl")[1],
+    )
+    runs[cut] = replace(runs[cut], lines=runs[cut].lines[:-1])
+    del runs[missing]
+    exhibit = RECIPES["table3"].show(LONG, runs)
+    verdicts = {claim.source: claim.verdict for claim in exhibit.claims[:6]}
+    open_ = {"table III, poor, alpha = 0.1", "table III, good, alpha = 10"}
+    assert {source for source, v in verdicts.items() if v is Verdict.UNFINISHED} == open_
+    assert {v for source, v in verdicts.items() if source not in open_} == {Verdict.AGREES}
+    assert as_markdown(exhibit.table).count("unfinished") == 4  # two widths of either
+    for name in ("fig7", "table7"):
+        verdicts = {claim.verdict for claim in RECIPES[name].show(LONG, runs).claims}
+        assert Verdict.UNFINISHED in verdicts
+
+
+def test_a_cost_until_convergence_needs_no_further_rounds():
+    scale = replace(LONG, convergence_accuracy=0.2)
+    runs = papers_runs(grid.all_cells(scale))
+    for cell in runs:
+        runs[cell] = replace(runs[cell], lines=runs[cell].lines[:-1])
+    whole, cut = papers_runs(grid.all_cells(scale)), runs
+    shown = [RECIPES["table7"].show(scale, each) for each in (whole, cut)]
+    assert shown[0].table == shown[1].table
+    assert [c.verdict for c in shown[0].claims] == [c.verdict for c in shown[1].claims]
+
+
+def test_exhibits_of_nothing_say_so():
+    for name, recipe in RECIPES.items():
+        if recipe.cells(SMOKE):
+            exhibit = show(name)
+            assert exhibit.verdict in (Verdict.NOT_RUN, Verdict.NONE), name
+            assert "not run" in as_markdown(exhibit.table)
+
+
+def test_final_is_the_mean_over_the_last_rounds_of_every_seed():
+    first, second = (grid.setting(LONG, "poor", 0.1, "slimfl")[seed] for seed in (0, 1))
+    runs = [
+        record(first, {("slimfl", "0.5x"): 50, ("slimfl", "1.0x"): 60}),
+        record(second, {("slimfl", "0.5x"): 54, ("slimfl", "1.0x"): 60}),
+    ]
+    final = Final.of(runs, "0.5x", last=4)
+    assert (final.mean, final.seeds) == (pytest.approx(52), 2)
+    assert final.over_seeds == pytest.approx(math.sqrt(8))  # of 50 and 54, with n - 1
+    assert final.over_rounds == pytest.approx(1)
+    assert Final.of(runs, "0.5x", last=1).mean == pytest.approx(51)  # the last round wobbles down
+    assert Final.of([], "0.5x", last=1) is None
+
+
+def test_the_end_of_an_unfinished_run_is_shorter_in_proportion():
+    whole = record(
+        grid.setting(LONG, "poor", 0.1, "slimfl")[0], {("slimfl", w): 50 for w in ("0.5x", "1.0x")}
+    )
+    half = replace(whole, lines=whole.lines[:4])
+    half.lines[1]["accuracy"]["0.5x"] = 0.0  # not among the last two of four rounds
+    assert Final.of([half], "0.5x", last=4).mean == pytest.approx(50)
+    assert Final.of([half], "0.5x", last=6).mean == pytest.approx(100 / 3)
+
+
+def test_tables_keep_their_cells_in_csv_and_markdown():
+    table = show("table6").table
+    assert list(csv.reader(io.StringIO(as_csv(table)))) == [table.headings, *table.rows]
+    assert as_markdown(table).count("\n") == len(table.rows) + 2
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A reproduction of what needs no runs."""
+    chosen = recipes(["table1", "table4", "table5", "table6", "fig4"])
+    exhibits = reproduce(chosen, SMOKE, tmp_path / "cells", workers=1)
+    return write(exhibits, SMOKE, tmp_path / "out", "slimfl reproduce"), tmp_path / "out"
+
+
+def one_round(job):
+    """The metrics of a run that has done one round without an evaluation."""
+    segments, devices = [0.0] * len(job.experiment.model.widths), []
+    line = {
+        "round": 1, "accuracy": {}, "devices": devices, "dropped_out": [], "refused": [],
+        "decoded": [], "delivered": [0 for _ in segments], "bits_sent": segments,
+        "bits_decoded": segments, "bits_dropped": segments, "airtime_s": 0.0, "energy_j": 0.0,
+        "paper_power_mw": 0.0, "paper_mflops": 0.0, "seconds": {"training": 0.0},
+    }  # fmt: skip
+    (job.folder / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+
+
+def test_what_is_unfinished_is_told(tmp_path):
+    chosen = recipes(["table3"])
+    asked = len(grid.all_cells(SMOKE))
+    assert missing(recipes(["table6"]), SMOKE, tmp_path) == []
+    assert unfinished(chosen, SMOKE, []) == ""
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert unfinished(chosen, SMOKE, absent) == f"0 of {asked} runs are finished."
+    job = grid.all_cells(SMOKE)[0].job(tmp_path)
+    RunFolder.create(job.folder, job.experiment, {})
+    one_round(job)
+    absent = missing(chosen, SMOKE, tmp_path)
+    assert len(absent) == asked
+    assert absent[0] == {"run": job.name, "rounds_done": 1, "rounds": 5}
+    lacking = unfinished(chosen, SMOKE, absent)
+    assert lacking.endswith("In progress: slimfl-poor-alpha0.1-seed0 at round 1 of 5.")
+    document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking, absent)
+    assert (document["unfinished"], document["missing"]) == (lacking, absent)
+    page = (tmp_path / "out/index.html").read_text()
+    assert lacking in page
+    for each in absent:
+        assert f"{each['run']}: {each['rounds_done']} of 5 rounds" in page
+
+
+def test_seed_0_of_all_settings_is_computed_first():
+    chosen = recipes(["all"])
+    for scale in SCALES.values():
+        cells = cells_of(chosen, scale)
+        seeds = [cell.experiment.seed for cell in cells]
+        assert seeds == sorted(seeds)
+        assert len(set(cells)) == len(cells)
+        first = [cell.experiment.radio.channel for cell in cells[:6]]
+        assert first == ["poor"] * 3 + ["good"] * 3
+
+
+def test_everything_is_written(counted):
+    document, out = counted
+    assert json.loads((out / "results.json").read_text()) == document
+    for exhibit in document["exhibits"]:
+        assert (out / "tables" / f"{exhibit['name']}.csv").stat().st_size > 0
+        assert (out / "tables" / f"{exhibit['name']}.md").stat().st_size > 0
+    assert (out / "figures" / "fig4.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "figures" / "fig4.pdf").read_bytes().startswith(b"%PDF")
+    assert (out / "index.html").stat().st_size > 0
+
+
+def test_check_tells_a_changed_number(counted):
+    document, _ = counted
+    copy = json.loads(json.dumps(document))
+    assert same_engine(document, copy)
+    assert differences(document, copy) == []
+    copy["exhibits"][1]["table"]["rows"][0][2] = "3.10"
+    assert len(differences(document, copy)) == 1
+    elsewhere = json.loads(json.dumps(document)) | {"engine": "another"}
+    assert not same_engine(document, elsewhere)
+    assert differences(document, elsewhere) == []
+    row = elsewhere["exhibits"][3]["claims"][0]["comparisons"][1]
+    row["ours"] += 2 * math.sqrt(2) * row["ours_deviation"] * 0.99
+    assert differences(document, elsewhere) == []
+    row["ours"] += 2 * math.sqrt(2) * row["ours_deviation"] * 0.02
+    assert len(differences(document, elsewhere)) == 1
+
+
+def test_a_cell_of_the_grid_is_the_default_run_but_for_the_scale():
+    cell = grid.setting(SCALES["paper"], "poor", 1.0, "slimfl")[0].experiment
+    plain = config.load(training__epochs=1, rounds=1000, threads=1)[0]
+    assert cell == plain
+
+
+def test_table7_counts_to_the_first_round_of_the_window():
+    from slimfl.reproduction.exhibits.table7 import until_convergence
+
+    cell = grid.setting(LONG, "poor", 0.1, "slimfl")[0]
+    run = record(cell, {("slimfl", "0.5x"): 50, ("slimfl", "1.0x"): 60})
+    assert LONG.convergence_window == 2
+    assert until_convergence(run).rounds == 1  # rounds 1 and 2 pass, so it had converged in 1
+    run.lines[1]["accuracy"]["0.5x"] = -0.4  # rounds 1-2 and 2-3 fail
+    assert until_convergence(run).rounds == 3
+    low = record(cell, {("slimfl", "0.5x"): 15, ("slimfl", "1.0x"): 60})
+    assert until_convergence(low) is None
+    exhibit = RECIPES["table7"].show(LONG, papers_runs(grid.all_cells(LONG)))
+    slim, vanilla = exhibit.claims[0].comparisons
+    assert slim.ours == pytest.approx(0.1995)
+    assert vanilla.ours == pytest.approx(2 * 0.1995)
+
+
+def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
+    from slimfl.reproduction.exhibits import vanilla
+
+    cells = vanilla.cells(LONG)
+    assert len(set(cells)) == len(cells)
+    usual = set(vanilla.setting(LONG, "as everywhere else", "slimfl"))
+    assert usual <= set(grid.all_cells(LONG))  # table III's own runs
+    off = {"slimfl 0.5x": 2, "slimfl 1.0x": 0, "vanilla-0.5x 0.5x": 6, "vanilla-1.0x 1.0x": 0}
+    runs = papers_runs(cells, lambda key, value: value + off[key])
+    missing = vanilla.setting(LONG, "batches of 64", "vanilla-1.0x")[0]
+    del runs[missing]
+    rows = {row[0]: row for row in vanilla.show(LONG, runs).table.rows}
+    assert rows["the paper"][1:5] == ["56", "65", "39", "55"]
+    assert rows["as everywhere else"][-2:] == [f"{math.sqrt((4 + 36) / 4):.1f}", "1"]
+    assert rows["batches of 64"][-2] == "not run"
+    assert len(rows) == 1 + len(vanilla.READINGS)
+
+
+def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):
+    """Runs made here, packed, and read in an empty cache through the archive."""
+    scale = replace(SMOKE, rounds=dict.fromkeys(ALPHAS, 1), seeds=1, steps=1)
+    chosen = [replace(RECIPES["table3"], cells=lambda scale: grid.all_cells(scale)[:2])]
+    here, clone, archive = tmp_path / "here", tmp_path / "clone", tmp_path / "archive"
+    shown = reproduce(chosen, scale, here, workers=1)
+    for cell in cells_of(chosen, scale):
+        assert pack(cell, here, archive)
+    again = reproduce(chosen, scale, clone, run=False, archive=archive)
+    assert again[0].as_json() == shown[0].as_json()
+    assert "not run" not in again[0].table.rows[1][5]
+    assert missing(chosen, scale, clone) == []
+    assert reproduce(chosen, scale, tmp_path / "none", run=False)[0].as_json() != shown[0].as_json()

@@ -1,0 +1,45 @@
+import pytest
+
+from slimfl.report import group
+from slimfl.results.curves import POINTS, accuracy_curves, arrivals, energy_curve, thin
+
+
+def test_the_band_goes_from_the_lowest_seed_to_the_highest(paper_runs):
+    curve = accuracy_curves(group(paper_runs)[0])["0.5x"]
+    assert curve.rounds == [1, 2]
+    assert curve.low == pytest.approx([0.5, 0.6])
+    assert curve.mean == pytest.approx([0.55, 0.65])
+    assert curve.high == pytest.approx([0.6, 0.7])
+
+
+def test_a_curve_ends_where_its_shortest_seed_ends(make_run):
+    long = make_run(seed=0, curves={"1.0x": [0.1, 0.2, 0.3]}, experiment={"rounds": 3})
+    short = make_run(seed=1, curves={"1.0x": [0.3]}, experiment={"rounds": 3})
+    unborn = make_run(seed=2, curves={}, experiment={"rounds": 3})
+    (both,) = group([long, short, unborn])
+    curve = accuracy_curves(both)["1.0x"]
+    assert curve.rounds == [1]
+    assert curve.mean == pytest.approx([0.2])
+
+
+def test_energy_adds_up(make_run):
+    (only,) = group([make_run()])
+    assert energy_curve(only).mean == [0.25, 0.5]
+
+
+def test_what_became_of_every_device(make_run):
+    run = make_run(
+        experiment={"federation__devices": 5}, devices=[0, 1, 3], decoded=[2, 0, 1],
+        dropped_out=[4], refused=[3],
+    )  # fmt: skip
+    table = arrivals(run)
+    assert table.rounds == [1, 2]
+    # 3 is not asked, 4 no answer, 5 refused
+    assert [row[0] for row in table.codes] == [2, 0, 3, 5, 4]
+
+
+def test_long_curves_are_thinned_with_both_ends(make_run):
+    kept, went = thin(range(10_000), POINTS)
+    assert went
+    assert (len(kept), kept[0], kept[-1]) == (POINTS, 0, 9999)
+    assert thin([1, 2], POINTS) == ([1, 2], False)
