@@ -5,7 +5,7 @@ import json
 import lzma
 
 import pytest
-from tests.experiments.test_archive import tiny
+from tests.reproduction.test_archive import tiny
 
 from slimfl.cli import main
 from slimfl.reproduction import reproduce

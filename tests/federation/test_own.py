@@ -16,8 +16,9 @@ from slimfl.federation import run as run_simulation
 from slimfl.methods import Assignment, SlimFL
 from slimfl.nn import slimmable
 from slimfl.radio import OutageChannel, outage_channel
-from slimfl.report import expected_of, find, summaries, summarise, write_report
+from slimfl.report import write_report
 from slimfl.report.pages import plots
+from slimfl.results import expected_of, find, summaries, summarise
 from slimfl.results.groups import group
 from slimfl.sweeps import Job, complete
 

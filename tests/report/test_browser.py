@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from slimfl.report import summarise, write_report
+from slimfl.report import write_report
+from slimfl.results import summarise
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.report import summarise, write_report
+from slimfl.report import write_report
+from slimfl.results import summarise
 from slimfl.results.curves import POINTS
 
 

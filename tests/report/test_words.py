@@ -3,9 +3,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from slimfl.report import caveats, closing_table, compare_table, expected_of, summarise
-from slimfl.report.pages import conclusions as headline
+from slimfl.report import caveats, closing_table, compare_table
+from slimfl.report.pages.conclusions import conclusions
 from slimfl.report.tables.number_format import plain
+from slimfl.results import expected_of, summarise
 
 
 def printed(table) -> str:
@@ -20,7 +21,7 @@ def test_a_lead_is_counted_in_points(make_run):
         make_run("vanilla-0.5x", curves={"0.5x": [0.70, 0.71]}),
         make_run("vanilla-1.0x", curves={"1.0x": [0.80, 1.00]}),
     ]
-    said = headline(summarise(runs))
+    said = conclusions(summarise(runs))
     assert said[0] == (
         "At width 0.5x over the poor channel, SlimFL (80.5 %) leads, "
         "10.0 points ahead of Vanilla FL-0.5x (70.5 %)."
@@ -35,7 +36,7 @@ def test_the_leader_is_not_hard_coded(make_run):
         make_run("slimfl", curves={"0.5x": [0.5, 0.5], "1.0x": [0.5, 0.5]}),
         make_run("vanilla-1.0x", curves={"1.0x": [0.6, 0.6]}),
     ]
-    alone, ranked = headline(summarise(runs))
+    alone, ranked = conclusions(summarise(runs))
     assert "is the only method at this width" in alone
     assert "Vanilla FL-1.0x (60.0 %) leads, 10.0 points ahead of SlimFL" in ranked
 

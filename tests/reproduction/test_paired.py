@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean, stdev
 
 import pytest
-from tests.experiments.test_exhibits import LONG, papers_runs, record
+from tests.reproduction.test_exhibits import LONG, papers_runs, record
 
 from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import SCALES

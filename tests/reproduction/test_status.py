@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.experiments.test_archive import tiny
+from tests.reproduction.test_archive import tiny
 
 from slimfl import config
 from slimfl.reproduction.cells.archive import pack

@@ -5,7 +5,7 @@ import lzma
 from dataclasses import replace
 
 import pytest
-from tests.experiments.test_archive import tiny
+from tests.reproduction.test_archive import tiny
 
 from slimfl.errors import RequestError
 from slimfl.reproduction.cells import made_with

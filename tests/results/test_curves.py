@@ -1,6 +1,6 @@
 import pytest
 
-from slimfl.report import group
+from slimfl.results import group
 from slimfl.results.curves import POINTS, accuracy_curves, arrivals, energy_curve, thin
 
 

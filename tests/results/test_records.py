@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.report import find, group, load
+from slimfl.results import find, group, load
 
 
 def test_a_record_holds_what_the_folder_says(make_run):

@@ -3,13 +3,13 @@ from statistics import pstdev, stdev
 
 import pytest
 
-from slimfl.report import summaries, summarise
-from slimfl.results import run_summary as run_row
+from slimfl.results import run_summary as run_summary
+from slimfl.results import summaries, summarise
 from slimfl.results.seed_summary import Spread
 
 
 def test_one_run_by_hand(make_run):
-    row = run_row(make_run(curves={"0.5x": [0.1, 0.5, 0.4], "1.0x": [0.2, 0.6, 0.9]}))
+    row = run_summary(make_run(curves={"0.5x": [0.1, 0.5, 0.4], "1.0x": [0.2, 0.6, 0.9]}))
     assert row.method == "slimfl"
     assert (row.channel, row.noise_dbm, row.alpha) == ("poor", -40.0, 1.0)
     assert (row.rounds_done, row.rounds_asked, row.complete) == (3, 3, True)
@@ -35,18 +35,18 @@ def test_one_run_by_hand(make_run):
 
 def test_final_accuracy_is_over_the_last_ten_evaluated_rounds(make_run):
     values = [0.0] * 5 + [0.1 * i for i in range(1, 11)]
-    row = run_row(make_run(curves={"1.0x": values}, method="vanilla-1.0x"))
+    row = run_summary(make_run(curves={"1.0x": values}, method="vanilla-1.0x"))
     assert row.accuracy["1.0x"].final == pytest.approx(0.55)
 
 
 def test_rounds_without_evaluation_do_not_count(make_run):
     record = make_run(curves={"1.0x": [0.3, 0.9]}, method="vanilla-1.0x")
     record.lines[1] = record.lines[1].model_copy(update={"accuracy": {}})
-    assert run_row(record).accuracy["1.0x"].final == 0.3
+    assert run_summary(record).accuracy["1.0x"].final == 0.3
 
 
 def test_who_did_not_answer_was_asked_and_who_was_refused_did_not_deliver(make_run):
-    row = run_row(
+    row = run_summary(
         make_run(devices=[0], dropped_out=[1], decoded=[2], refused=[0], delivered=[0, 0])
     )
     assert [segment.delivered_share for segment in row.segments] == [0.0, 0.0]
@@ -55,13 +55,13 @@ def test_who_did_not_answer_was_asked_and_who_was_refused_did_not_deliver(make_r
 
 
 def test_a_segment_never_sent_has_no_share(paper_runs):
-    vanilla = run_row(paper_runs[1])
+    vanilla = run_summary(paper_runs[1])
     assert vanilla.segments[1].delivered_share is None
 
 
 def test_costs_until_convergence(make_run):
     section = {"federation__convergence_window": 2, "federation__convergence_accuracy": 0.7}
-    row = run_row(make_run(curves={"1.0x": [0.5, 0.8, 0.9, 0.9]}, method="vanilla-1.0x",
+    row = run_summary(make_run(curves={"1.0x": [0.5, 0.8, 0.9, 0.9]}, method="vanilla-1.0x",
                            experiment=section))  # fmt: skip
     # the window of rounds 2 and 3 has mean 0.85 and deviation 0.05
     assert row.converged_round == 3
@@ -73,13 +73,13 @@ def test_costs_until_convergence(make_run):
 
 def test_images_are_those_that_the_rounds_counted(make_run):
     keys = {"training__epochs": None, "training__steps": 5, "training__batch_size": 50}
-    assert run_row(make_run(experiment=keys, images=37)).images == 2 * 37
+    assert run_summary(make_run(experiment=keys, images=37)).images == 2 * 37
 
 
 def test_images_of_a_version_that_did_not_count_them_are_unknown(make_run):
     record = make_run()
     record.lines[1] = record.lines[1].model_copy(update={"images": None})
-    row = run_row(record)
+    row = run_summary(record)
     assert (row.images, row.images_per_s) == (None, None)
 
 

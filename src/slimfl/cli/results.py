@@ -12,7 +12,8 @@ Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run
 
 def compare(runs: Runs, json: Json = False) -> None:
     """Put runs side by side: accuracy, what arrived, bits, energy, cost until convergence."""
-    from slimfl.report import compare_table, find, summaries
+    from slimfl.report import compare_table
+    from slimfl.results import find, summaries
 
     records = find(runs)
     if json:
@@ -27,7 +28,8 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML file that shows the runs; it needs no internet."""
-    from slimfl.report import find, summaries, write_report
+    from slimfl.report import write_report
+    from slimfl.results import find, summaries
 
     records = find(runs)
     path = write_report(records, out or runs[0] / "report.html")

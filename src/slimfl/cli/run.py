@@ -150,7 +150,7 @@ def resume(
     """Go on with what is not finished; the numbers are those of a run that was never stopped."""
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
-    from slimfl.report import load
+    from slimfl.results import load
     from slimfl.sweeps.group import existing_group
 
     allow(trust)
@@ -327,7 +327,8 @@ def _carry_out(
 
 
 def _close(group: Path, runs: list[Path], json: bool) -> None:
-    from slimfl.report import closing_table, find, summaries, write_report
+    from slimfl.report import closing_table, write_report
+    from slimfl.results import find, summaries
 
     records = find(runs)
     report = write_report(records, group / "report.html")

@@ -11,40 +11,20 @@ from slimfl.report.figures import (
     save,
     split_figure,
 )
-from slimfl.report.pages.conclusions import caveats, headline
+from slimfl.report.pages.conclusions import caveats, conclusions
 from slimfl.report.pages.run_report import write_report
 from slimfl.report.tables.console import closing_table, compare_table
-from slimfl.results.expected import expected_of
-from slimfl.results.groups import Group, group, title
-from slimfl.results.records import RunRecord, find, load
-from slimfl.results.run_summary import RunRow, run_row
-from slimfl.results.seed_summary import GroupRow, Spread
-from slimfl.results.summary import Summary, summaries, summarise
 
 __all__ = [
-    "Group",
-    "GroupRow",
-    "RunRecord",
-    "RunRow",
-    "Spread",
-    "Summary",
     "accuracy_figure",
     "bound_figure",
     "caveats",
     "closing_table",
     "compare_table",
-    "expected_of",
-    "find",
-    "group",
-    "headline",
-    "load",
+    "conclusions",
     "partition_figure",
     "probability_figure",
-    "run_row",
     "save",
     "split_figure",
-    "summaries",
-    "summarise",
-    "title",
     "write_report",
 ]

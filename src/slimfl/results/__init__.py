@@ -1,1 +1,25 @@
 """Reading run folders: typed records, summaries over rounds and seeds, curves as plain lists."""
+
+from slimfl.results.expected import expected_of
+from slimfl.results.groups import Group, group, title
+from slimfl.results.records import RunRecord, find, load
+from slimfl.results.run_summary import RunSummary, run_summary
+from slimfl.results.seed_summary import GroupSummary, Spread
+from slimfl.results.summary import Summary, summaries, summarise
+
+__all__ = [
+    "Group",
+    "GroupSummary",
+    "RunRecord",
+    "RunSummary",
+    "Spread",
+    "Summary",
+    "expected_of",
+    "find",
+    "group",
+    "load",
+    "run_summary",
+    "summaries",
+    "summarise",
+    "title",
+]

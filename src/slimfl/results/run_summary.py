@@ -75,7 +75,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class RunRow:
+class RunSummary:
     """One run, or the Vanilla FL runs of all widths under one seed taken together."""
 
     method: str
@@ -117,11 +117,11 @@ class RunRow:
         return {**plain, "images_per_s": self.images_per_s}
 
 
-def run_row(record: RunRecord) -> RunRow:
+def run_summary(record: RunRecord) -> RunSummary:
     """The row of one run."""
     experiment, radio, lines = record.experiment, record.experiment.radio, record.lines
     reached = convergence(lines, experiment.federation)
-    return RunRow(
+    return RunSummary(
         method=experiment.method,
         path=str(record.path),
         seed=experiment.seed,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Self
 
-from slimfl.results.run_summary import Costs, RunRow
+from slimfl.results.run_summary import Costs, RunSummary
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class GroupAccuracy:
     @property
     def deviation(self) -> float:
         """What a difference must exceed to be more than a tie: over seeds, else over rounds."""
-        over_seeds = self.final.deviation
-        return self.deviation_over_rounds if over_seeds is None else over_seeds
+        seed_summary = self.final.deviation
+        return self.deviation_over_rounds if seed_summary is None else seed_summary
 
 
 @dataclass(frozen=True)
-class GroupRow:
+class GroupSummary:
     """One row of the closing table."""
 
     name: str
@@ -84,13 +84,13 @@ class GroupRow:
     images_per_s: Spread | None
 
 
-def over_seeds(
-    rows: Sequence[RunRow], name: str, scene: str, *, computed: bool = False
-) -> GroupRow:
+def seed_summary(
+    rows: Sequence[RunSummary], name: str, scene: str, *, computed: bool = False
+) -> GroupSummary:
     """The row of a group, given the rows of its runs."""
     first = rows[0]
     each_segment = list(zip(*(row.segments for row in rows), strict=True))
-    return GroupRow(
+    return GroupSummary(
         name=name,
         scene=scene,
         method=first.method,
@@ -122,7 +122,7 @@ def over_seeds(
     )
 
 
-def _accuracy(rows: Sequence[RunRow]) -> dict[str, GroupAccuracy]:
+def _accuracy(rows: Sequence[RunSummary]) -> dict[str, GroupAccuracy]:
     """Over the seeds that have evaluated; a run that has just begun does not hide the others."""
     begun = [row.accuracy for row in rows if row.accuracy]
     return {
@@ -135,7 +135,7 @@ def _accuracy(rows: Sequence[RunRow]) -> dict[str, GroupAccuracy]:
     }
 
 
-def _until(rows: Sequence[RunRow], cost: Callable[[Costs], float]) -> Spread | None:
+def _until(rows: Sequence[RunSummary], cost: Callable[[Costs], float]) -> Spread | None:
     return Spread.of(
         None if row.until_converged is None else cost(row.until_converged) for row in rows
     )

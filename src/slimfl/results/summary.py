@@ -15,16 +15,16 @@ from typing import Any
 from slimfl.methods import vanilla_all_name, vanilla_name
 from slimfl.results.groups import Group, by_scene, group, title
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import RunRow, run_row
-from slimfl.results.seed_summary import GroupRow, over_seeds
+from slimfl.results.run_summary import RunSummary, run_summary
+from slimfl.results.seed_summary import GroupSummary, seed_summary
 
 
 @dataclass(frozen=True)
 class Summary:
     """Every run, and every group of runs over its seeds."""
 
-    runs: list[RunRow]
-    groups: list[GroupRow]
+    runs: list[RunSummary]
+    groups: list[GroupSummary]
 
     def as_json(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
@@ -37,13 +37,13 @@ class Summary:
 def summarise(records: Iterable[RunRecord]) -> Summary:
     """The closing table; where every width's Vanilla FL is there, with their sum as a row."""
     groups = by_scene(group(records))
-    rows = [[run_row(run) for run in each.runs] for each in groups]
+    rows = [[run_summary(run) for run in each.runs] for each in groups]
     joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
-    runs: list[RunRow] = []
-    table: list[GroupRow] = []
+    runs: list[RunSummary] = []
+    table: list[GroupSummary] = []
     for each, own in zip(groups, rows, strict=True):
         runs += own
-        table.append(over_seeds(own, each.name, each.scene))
+        table.append(seed_summary(own, each.name, each.scene))
         parts = joined.get(each.setting)
         if parts and parts[-1] is each:
             every = vanilla_all_name(each.runs[0].experiment.model.widths)
@@ -51,7 +51,7 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
             if sums:
                 runs += sums
                 name = each.name.replace(title(each.method), title(every), 1)
-                table.append(over_seeds(sums, name, each.scene, computed=True))
+                table.append(seed_summary(sums, name, each.scene, computed=True))
     return Summary(runs, table)
 
 
@@ -73,14 +73,14 @@ def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
     return complete
 
 
-def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
+def _together(parts: list[list[RunSummary]], name: str) -> list[RunSummary]:
     """Every seed's runs as one row: accuracies side by side, costs added up."""
     by_seed = [{row.seed: row for row in rows} for rows in parts]
     common = [row.seed for row in parts[0] if all(row.seed in rows for rows in by_seed)]
     return [_sum([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
 
 
-def _sum(rows: list[RunRow], name: str) -> RunRow:
+def _sum(rows: list[RunSummary], name: str) -> RunSummary:
     stops = [row.converged_round for row in rows if row.converged_round is not None]
     until = [row.until_converged for row in rows if row.until_converged is not None]
     images = [row.images for row in rows if row.images is not None]

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from slimfl.report.tables import number_format as cells
 from slimfl.results.run_summary import LAST
-from slimfl.results.seed_summary import GroupRow, Spread
+from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary
 
 
-def headline(summary: Summary) -> list[str]:
+def conclusions(summary: Summary) -> list[str]:
     """One sentence a width and scene, then what it cost."""
     sentences = []
     for scene in dict.fromkeys(row.scene for row in summary.groups):
@@ -52,16 +52,16 @@ def caveats(summary: Summary) -> list[str]:
     return notes
 
 
-def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> str:
-    def mean(row: GroupRow) -> float:
+def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> str:
+    def mean(row: GroupSummary) -> float:
         return row.accuracy[width].final.mean
 
     first, *others = sorted(rows, key=mean, reverse=True)
     where = f"At width {width} over the {scene},"
     if not others:
         return f"{where} {_with_percent(first, width)} is the only method at this width."
-    tied: list[GroupRow] = []
-    behind: list[GroupRow] = []
+    tied: list[GroupSummary] = []
+    behind: list[GroupSummary] = []
     for row in others:
         bar = max(row.accuracy[width].deviation, first.accuracy[width].deviation)
         (tied if mean(first) - mean(row) <= bar else behind).append(row)
@@ -79,7 +79,7 @@ def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> str:
     return sentence + "."
 
 
-def _cost(rows: Sequence[GroupRow]) -> list[str]:
+def _cost(rows: Sequence[GroupSummary]) -> list[str]:
     """SlimFL's one run against one Vanilla FL run for every width."""
     slim = next((row for row in rows if row.method == "slimfl"), None)
     every = next((row for row in rows if row.computed), None)
@@ -100,7 +100,7 @@ def _cost(rows: Sequence[GroupRow]) -> list[str]:
     return sentences
 
 
-def _with_percent(row: GroupRow, width: str) -> str:
+def _with_percent(row: GroupSummary, width: str) -> str:
     return f"{row.name} ({100 * row.accuracy[width].final.mean:.1f} %)"
 
 

@@ -13,7 +13,7 @@ from slimfl.report.figures import colours
 from slimfl.results.curves import DEVICES, Arrivals, Curve, thin
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group
-from slimfl.results.seed_summary import GroupRow
+from slimfl.results.seed_summary import GroupSummary
 
 Plot = dict[str, Any]
 """`data`, `layout`, `height`, and `words` for the codes of a heat map. Text is escaped, for Plotly
@@ -83,7 +83,7 @@ def arrival_words(segments: int) -> list[str]:
     return ["nothing", *some, "not asked", "no answer", "refused by the server"]
 
 
-def delivered(rows: Sequence[tuple[Group, GroupRow]], palette: dict[str, str]) -> Plot:
+def delivered(rows: Sequence[tuple[Group, GroupSummary]], palette: dict[str, str]) -> Plot:
     """The measured share of every segment that was delivered, and what equation (5) expects."""
     measured, expected = _Bars(), _Bars()
     for group, row in rows:
@@ -120,7 +120,7 @@ def delivered(rows: Sequence[tuple[Group, GroupRow]], palette: dict[str, str]) -
     return plot
 
 
-def bits(rows: Sequence[GroupRow], palette: dict[str, str]) -> Plot:
+def bits(rows: Sequence[GroupSummary], palette: dict[str, str]) -> Plot:
     """What was decoded and what was dropped, per method and segment."""
     decoded, dropped = _Bars(), _Bars()
     for row in rows:

@@ -35,7 +35,7 @@ def page(records: Sequence[RunRecord]) -> str:
     canvas = sections.Canvas()
     scenes = sections.Scenes(groups, summary)
     parts = [
-        ("result", "The result", sections.headline_section(summary)),
+        ("result", "The result", sections.conclusions_section(summary)),
         ("table", "Closing table", sections.table_section(summary)),
         ("accuracy", "Accuracy over rounds", sections.accuracy_section(scenes, canvas)),
         ("arrivals", "What arrived", sections.arrival_section(scenes, canvas)),

@@ -7,7 +7,7 @@ from html import escape
 from slimfl import config
 from slimfl.report.figures import colours
 from slimfl.report.pages import plots
-from slimfl.report.pages.conclusions import caveats, headline
+from slimfl.report.pages.conclusions import caveats, conclusions
 from slimfl.report.pages.plots import Plot
 from slimfl.report.tables import html as tables
 from slimfl.results import curves
@@ -35,11 +35,11 @@ class Canvas:
         )
 
 
-def headline_section(summary: Summary) -> str:
+def conclusions_section(summary: Summary) -> str:
     """The result in words."""
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in headline(summary))
+    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in conclusions(summary))
     notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in caveats(summary))
-    return f"<ul class='headline'>{said}</ul>{notes}"
+    return f"<ul class='conclusions'>{said}</ul>{notes}"
 
 
 def table_section(summary: Summary) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from slimfl.report.tables import number_format as cells
 from slimfl.results.records import RunRecord
-from slimfl.results.seed_summary import GroupRow
+from slimfl.results.seed_summary import GroupSummary
 from slimfl.results.summary import summarise
 
 
@@ -27,7 +27,7 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         "conver-\nged in",
     ]
 
-    def values(row: GroupRow) -> list[str]:
+    def values(row: GroupSummary) -> list[str]:
         return [
             cells.rounds(row),
             *(cells.percent(row.accuracy.get(width)) for width in widths),
@@ -58,7 +58,7 @@ def compare_table(records: Iterable[RunRecord]) -> Table:
         "to conv.\nW,\nGFLOPS",
     ]
 
-    def values(row: GroupRow) -> list[str]:
+    def values(row: GroupSummary) -> list[str]:
         moved = (cells.plain(cells.total(mb)) for mb in (row.decoded_mb, row.dropped_mb))
         return [
             *(_with_difference(row, width, rows) for width in widths),
@@ -76,8 +76,8 @@ def compare_table(records: Iterable[RunRecord]) -> Table:
 def _table(
     title: str,
     headings: Sequence[str],
-    rows: Sequence[GroupRow],
-    values: Callable[[GroupRow], list[str]],
+    rows: Sequence[GroupSummary],
+    values: Callable[[GroupSummary], list[str]],
 ) -> Table:
     """Rows under the heading of their scene, where there are several."""
     table = Table(
@@ -103,7 +103,7 @@ def _table(
     return table
 
 
-def _caption(rows: Sequence[GroupRow]) -> str:
+def _caption(rows: Sequence[GroupSummary]) -> str:
     seeds = {len(row.seeds) for row in rows}
     if seeds == {1}:
         deviation = "± is the deviation over the last evaluated rounds"
@@ -116,7 +116,7 @@ def _caption(rows: Sequence[GroupRow]) -> str:
     return f"{where}{deviation}"
 
 
-def _with_difference(row: GroupRow, width: str, rows: list[GroupRow]) -> str:
+def _with_difference(row: GroupSummary, width: str, rows: list[GroupSummary]) -> str:
     """Against the first row that has the width: a first row of one width leaves no column blank."""
     own = row.accuracy.get(width)
     first = next(other for other in rows if width in other.accuracy)

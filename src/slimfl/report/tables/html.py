@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from slimfl.report.tables import number_format as cells
-from slimfl.results.seed_summary import GroupRow, Spread
+from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary
 
 
@@ -19,7 +19,7 @@ class Column:
     cells: list[str]
 
 
-def closing(rows: list[GroupRow]) -> str:
+def closing(rows: list[GroupSummary]) -> str:
     """How good the models are and what arrived."""
     columns = [
         Column("", "seeds", [_cell("seeds", str(len(row.seeds))) for row in rows]),
@@ -44,7 +44,7 @@ def closing(rows: list[GroupRow]) -> str:
     return _rows("closing-table", rows, columns)
 
 
-def costs(rows: list[GroupRow]) -> str:
+def costs(rows: list[GroupSummary]) -> str:
     """What it took, in all and until convergence."""
     columns = []
     for word in ("decoded", "dropped"):
@@ -89,7 +89,7 @@ def runs(summary: Summary) -> str:
     return _table("run-table", head, body)
 
 
-def _rows(key: str, rows: list[GroupRow], columns: list[Column]) -> str:
+def _rows(key: str, rows: list[GroupSummary], columns: list[Column]) -> str:
     several = len({row.scene for row in rows}) > 1
     body = []
     for number, row in enumerate(rows):

@@ -1,7 +1,7 @@
 """Numbers as a person reads them; a dash where there is none."""
 
-from slimfl.results.run_summary import RunRow
-from slimfl.results.seed_summary import GroupAccuracy, GroupRow, Spread
+from slimfl.results.run_summary import RunSummary
+from slimfl.results.seed_summary import GroupAccuracy, GroupSummary, Spread
 
 NONE = "–"
 
@@ -40,24 +40,24 @@ def total(segments: list[Spread]) -> float:
     return sum(spread.mean for spread in segments)
 
 
-def rounds(row: GroupRow) -> str:
+def rounds(row: GroupSummary) -> str:
     """`20`, or `6/20` while a run is not complete."""
     return f"{row.rounds_done}" if row.complete else f"{row.rounds_done}/{row.rounds_asked}"
 
 
-def converged(row: GroupRow) -> str:
+def converged(row: GroupSummary) -> str:
     """The round, or how many seeds got there."""
     if row.converged_round is not None:
         return f"{row.converged_round.mean:.0f}"
     return f"{row.converged_seeds} of {len(row.seeds)}" if row.converged_seeds else NONE
 
 
-def width_names(rows: list[GroupRow]) -> list[str]:
+def width_names(rows: list[GroupSummary]) -> list[str]:
     """Every width that some row has, narrowest first."""
     return sorted({width for row in rows for width in row.accuracy}, key=lambda w: float(w[:-1]))
 
 
-def privacy(run: RunRow) -> str:
+def privacy(run: RunSummary) -> str:
     """Epsilon and its delta; clipping without noise bounds nothing."""
     if run.privacy is None:
         return NONE

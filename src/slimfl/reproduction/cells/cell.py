@@ -16,8 +16,8 @@ from typing import Any
 from slimfl import config
 from slimfl.config import Experiment
 from slimfl.federation.storage.run_folder import EXPERIMENT
-from slimfl.report import RunRecord, load
 from slimfl.reproduction.cells.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale
+from slimfl.results import RunRecord, load
 from slimfl.sweeps import Job, beginning
 
 #: What does not change the numbers of a run: where it ran, and who watched.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slimfl.report import RunRecord
 from slimfl.report.figures import colours
 from slimfl.reproduction.cells import table3_runs as base
 from slimfl.reproduction.cells.cell import Cell, cell
@@ -23,6 +22,7 @@ from slimfl.reproduction.exhibits.exhibit import (
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.results import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slimfl.report import RunRecord
 from slimfl.report.figures.drawing import grid
+from slimfl.results import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

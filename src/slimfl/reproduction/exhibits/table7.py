@@ -8,12 +8,12 @@ from statistics import fmean, stdev
 
 from slimfl.federation import convergence, finished
 from slimfl.methods import VANILLA_ALL, expand
-from slimfl.report import RunRecord
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import ALPHAS, Scale
 from slimfl.reproduction.exhibits.exhibit import UNFINISHED, Exhibit, Recipe, Runs, Table
 from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.results import RunRecord
 from slimfl.results.run_summary import Costs
 
 SETTINGS = [(channel, alpha) for alpha in ALPHAS for channel in grid.CHANNELS]

@@ -8,7 +8,7 @@ import pytest
 
 from slimfl import config
 from slimfl.federation import RoundRecord, RunFolder
-from slimfl.report import RunRecord, load
+from slimfl.results import RunRecord, load
 
 MakeRun = Callable[..., RunRecord]
 PROVENANCE = {"data_sha256": "ab" * 32, "versions": {"python": "3.11", "torch": "2.13.0"}}
