@@ -17,9 +17,10 @@ import convergence  # noqa: E402
 import errata  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
-import reproduction  # noqa: E402
 import rooms  # noqa: E402
 import verdicts  # noqa: E402
+
+import reproduction  # noqa: E402
 
 project = "slimfl"
 author = "The SlimFL maintainers"

@@ -81,8 +81,8 @@ def show_partition(
 ) -> None:
     """Draw how many samples of each class every device holds: the paper's figure 3."""
     from slimfl import config
+    from slimfl.data import load_section
     from slimfl.data import partition as deal
-    from slimfl.federation.simulation import load_dataset
     from slimfl.report.figures import partition_figure, save
 
     [experiment] = config.load(
@@ -93,7 +93,7 @@ def show_partition(
         federation__devices=devices,
         seed=seed,
     )
-    loaded = load_dataset(experiment)
+    loaded = load_section(experiment.data)
     section = experiment.data
     dealt = deal(loaded.train.labels, experiment.federation.devices, section, experiment.seed)
     counts = dealt.class_counts(loaded.train.labels, loaded.classes)

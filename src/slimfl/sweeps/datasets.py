@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from slimfl.config import DataSection, Experiment
-from slimfl.data import Dataset
-from slimfl.federation.simulation import load_dataset
+from slimfl.data import Dataset, load_section
 
 
 def shared_dataset(experiment: Experiment) -> Dataset:
@@ -17,4 +16,4 @@ def shared_dataset(experiment: Experiment) -> Dataset:
 
 @lru_cache(maxsize=2)
 def _load(content: str) -> Dataset:
-    return load_dataset(Experiment(data=DataSection.model_validate_json(content)))
+    return load_section(DataSection.model_validate_json(content))

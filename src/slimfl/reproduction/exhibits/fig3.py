@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from slimfl.config import DataSection, Experiment
-from slimfl.data import partition
-from slimfl.federation.simulation import load_dataset
+from slimfl.config import DataSection
+from slimfl.data import load_section, partition
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import grid
 from slimfl.reproduction.cells.scale import PAPER_DEVICES, Scale
@@ -19,7 +18,7 @@ ALPHAS = (0.1, 10.0)
 def class_counts(alpha: float, seed: int) -> np.ndarray:
     """Samples [device, class] of the dataset that all runs use."""
     section = DataSection(alpha=alpha)
-    dataset = load_dataset(Experiment(data=section))
+    dataset = load_section(section)
     dealt = partition(dataset.train.labels, PAPER_DEVICES, section, seed)
     return dealt.class_counts(dataset.train.labels, dataset.classes)
 

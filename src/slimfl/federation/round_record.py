@@ -1,0 +1,101 @@
+"""What is recorded of a round: the book of the round and the scores, as one typed line."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from slimfl.engines import Score
+from slimfl.errors import RunError
+from slimfl.federation.plan import Plan
+from slimfl.federation.round_book import RoundBook
+from slimfl.federation.setting import Setting
+from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
+from slimfl.training import learning_rates, local_steps
+
+#: A training step is a forward pass and a backward pass of about twice the work.
+TRAINING_PASSES = 3
+
+
+def round_record(
+    setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score], trained_s: float
+) -> RoundRecord:
+    """The line of a round.
+
+    Args:
+        setting: of the run.
+        plan: of the round.
+        book: what happened.
+        scores: of the widths that were tested, by their index.
+        trained_s: when training ended, on the clock of `plan.began_s`.
+    """
+    names = [f"{width}x" for width in setting.experiment.model.widths]
+    losses = book.losses
+    values: dict[str, Any] = {
+        "round": plan.round,
+        "accuracy": {names[i]: score.accuracy for i, score in scores.items()},
+        "loss": {names[i]: _finite(score.loss) for i, score in scores.items()},
+        # reported losses are not covered by the noise
+        "training_loss": {
+            names[i]: _finite(losses.mean[i])
+            for i in range(len(names))
+            if losses.counts[i] and setting.privacy is None
+        },
+        "learning_rate": _learning_rate(setting, plan.round, book.samples),
+        "devices": book.devices,
+        "dropped_out": book.dropped_out,
+        "refused": book.refused,
+        # a channel may know none, and JSON has no NaN
+        "gains": book.gains if np.isfinite(book.gains).all() else None,
+        "decoded": [len(segments) for segments in book.arrived],
+        "delivered": book.delivered,
+        **asdict(book.ledger.total()),
+        "images": book.images,
+        "multiply_adds": _training_work(setting, book),
+        "paper_mflops": _paper_mflops(setting, plan),
+        **({"privacy": setting.privacy.spent()} if setting.privacy else {}),
+        "seconds": Seconds(
+            training=trained_s - plan.began_s, evaluation=time.perf_counter() - trained_s
+        ),
+    }
+    try:
+        return RoundRecord(**values)
+    except pydantic.ValidationError as error:  # of a channel or a network of the user's own
+        first = error.errors(include_url=False)[0]
+        raise RunError(
+            f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
+        ) from None
+
+
+def _training_work(setting: Setting, book: RoundBook) -> int:
+    """Multiply-adds of all local training."""
+    seen = zip(book.images_by_width.tolist(), setting.multiply_adds, strict=True)
+    return TRAINING_PASSES * sum(images * per_image for images, per_image in seen)
+
+
+def _paper_mflops(setting: Setting, plan: Plan) -> float:
+    """Table V's computation cost: one forward pass at every trained width, in millions."""
+    if not plan.assignments:
+        return 0.0
+    return sum(setting.multiply_adds[i] for i in plan.assignments[0].widths) / 1e6
+
+
+def _learning_rate(setting: Setting, number: int, samples: Sequence[int]) -> float | None:
+    """The learning rate of the round's first step; None where nobody trained.
+
+    Under `theorem1` with whole epochs it depends on how many steps a device takes, so on how
+    many samples it holds: then the median over devices.
+    """
+    training, rounds = setting.experiment.training, setting.experiment.rounds
+    steps = [local_steps(training, held) for held in samples]
+    first = {n: float(learning_rates(training, rounds, number, n)[0]) for n in set(steps)}
+    return median(first[n] for n in steps) if steps else None
+
+
+def _finite(value: float) -> float | None:
+    """A loss, None if it has diverged: JSON has no infinity, and a record has limits."""
+    return float(value) if abs(value) <= MOST else None

@@ -1,0 +1,216 @@
+"""What a run is made of, before any round: all that rounds use and that no round changes."""
+
+import platform
+from importlib import metadata
+from typing import Any
+
+from torch import nn
+
+from slimfl.config import OWN, Experiment
+from slimfl.data import Dataset, asked, load_section, partition
+from slimfl.engines import ChooseEngine, Engine, Workload, choose
+from slimfl.errors import RequestError
+from slimfl.federation import own
+from slimfl.federation.callbacks import named_callbacks
+from slimfl.federation.expected import expected_shares
+from slimfl.federation.filters import Filter
+from slimfl.federation.privacy.mechanism import Clip, Privacy
+from slimfl.methods import (
+    VANILLA_ALL,
+    VANILLA_PAPER,
+    Method,
+    full_assignment,
+    method_names,
+)
+from slimfl.methods import method as method_by_name
+from slimfl.naming import as_options
+from slimfl.nn import build, check, flatten, multiply_adds, output_shape, segments
+from slimfl.population import Population
+from slimfl.radio import Channel, Messages, Signal, build_channel, segment_bits, signal
+from slimfl.training import configured_step, step
+
+
+class Setting:
+    """Method, channel, data, network, devices and engine of one experiment.
+
+    What the experiment names can be replaced by an object of the caller's own: `dataset`,
+    `network`, `channel` or `method`; `engine` chooses who does the arithmetic.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        dataset: Dataset | None = None,
+        network: nn.Module | None = None,
+        channel: Channel | None = None,
+        method: Method | None = None,
+        engine: ChooseEngine = choose,
+    ) -> None:
+        if experiment.engine == "flower" and network is not None:
+            raise RequestError(
+                "devices of the flower engine build the network themselves: give model.name = "
+                '"package.module:factory" instead of a network'
+            )
+        widths = experiment.model.widths
+        self._own_dataset = dataset is not None and dataset.loaded_as != asked(experiment.data)
+        self._own: own.Given = {}
+        if channel is not None:
+            self._own["channel"] = own.of_object(channel)
+        if method is not None and not _built_in(method, experiment):
+            self._own["method"] = own.of_object(method)
+        self.method = method or method_by_name(
+            experiment.method, widths, experiment.federation.missing, experiment.method_options
+        )
+        self.channel = channel or build_channel(experiment.radio)
+        self._signals: dict[Messages, Signal] = {}
+        if method is not None:
+            experiment = experiment.model_copy(update={"method": method.name})
+        experiment = _marked(
+            experiment,
+            dataset=self._own_dataset,
+            network=network is not None,
+            channel=channel is not None,
+        )
+        self.experiment = experiment
+        self.named_callbacks = named_callbacks(experiment)
+        # an infeasible split and an unknown step are reported before data is loaded
+        self._check_messages()
+        step(configured_step(experiment.training), as_options(experiment.training.options))
+        self.dataset = dataset or load_section(experiment.data)
+        self.partition = partition(
+            self.dataset.train.labels,
+            experiment.federation.devices,
+            experiment.data,
+            experiment.seed,
+        )
+        self.network = self._given(network) if network is not None else self._named_network()
+        self.segments = segments(self.network, widths)
+        self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
+        self.multiply_adds = self._checked_costs()
+        self.privacy: Privacy | None = None
+        self.filters: list[Filter] = []
+        if experiment.privacy.clip_norm is not None:
+            self.privacy = Privacy(
+                experiment.privacy, experiment.federation.devices, experiment.seed
+            )
+            self.filters = [Clip(experiment.privacy.clip_norm), self.privacy]
+        self.population = Population.alike(
+            self.partition.sizes,
+            max_width=len(widths) - 1,
+            power_dbm=experiment.radio.power_dbm,
+            distance_m=experiment.radio.distance_m,
+        )
+        choice = engine(Workload(experiment, self.dataset, self.partition), self.network)
+        self.engine: Engine = choice.engine
+        self.engine_reason = choice.reason
+        self.experiment = experiment.model_copy(update=choice.resolved)
+
+    def _given(self, network: nn.Module) -> nn.Module:
+        check(network)
+        self._own["network"] = own.of_network(network, flatten(network))
+        return network
+
+    def _named_network(self) -> nn.Module:
+        model = self.experiment.model
+        return build(
+            model.name,
+            model.options,
+            in_channels=self.dataset.train.images.shape[-1],
+            classes=self.dataset.classes,
+            initialisation=model.initialisation,
+            seed=self.experiment.seed,
+        )
+
+    def _checked_costs(self) -> list[int]:
+        """Multiply-adds per image of every width; a network that does not suit the images ends."""
+        model = self.experiment.model
+        rows, columns, channels = self.dataset.train.images.shape[1:]
+        image = (channels, rows, columns)
+        try:
+            costs = [multiply_adds(self.network, width, image) for width in model.widths]
+        except RuntimeError as error:
+            raise RequestError(
+                f"model {model.name!r} does not take images of "
+                f"{channels} x {rows} x {columns}: {error}"
+            ) from None
+        shape = output_shape(self.network, image)
+        if len(shape) != 2 or shape[1] < self.dataset.classes:
+            raise RequestError(
+                f"model {model.name!r} returns {' x '.join(map(str, shape[1:]))} values "
+                f"for an image and {self.dataset.name} has {self.dataset.classes} classes; "
+                "change model.options"
+            )
+        return costs
+
+    def provenance(self) -> dict[str, Any]:
+        """What the run is made with."""
+        expected = expected_shares(self.experiment, self.method, self.channel, self.population)
+        versions = {"python": platform.python_version()}
+        for package in ("slimfl", "torch", "numpy"):
+            try:
+                versions[package] = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                versions[package] = "not installed"
+        return {
+            "data_sha256": self.dataset.checksum,
+            "versions": versions,
+            "own": self.own_objects(),
+            **({} if expected is None else {"expected_shares": expected}),
+        }
+
+    def own_objects(self) -> own.Given:
+        """What is recorded of the objects that were given in place of what the experiment names."""
+        if self._own_dataset and "dataset" not in self._own:
+            self._own["dataset"] = own.of_dataset(self.dataset)
+        return self._own
+
+    def check_provenance(self, recorded: dict[str, Any]) -> None:
+        """A run goes on with the data and the objects it was made with, or not at all."""
+        checksum = recorded.get("data_sha256", self.dataset.checksum)
+        if checksum != self.dataset.checksum:
+            raise RequestError(
+                f"this run was made with other {self.dataset.name} data (checksum "
+                f"{str(checksum)[:12]}); give --data-dir the folder with the original files"
+            )
+        own.check(recorded, self.own_objects())
+
+    def _check_messages(self) -> None:
+        """Refuse messages that can never be decoded, as a device of full strength sends them."""
+        count = len(self.experiment.model.widths)
+        messages = full_assignment(self.method, count).messages
+        if messages:
+            signal(self.experiment.radio, messages, count)
+
+    def signal(self, messages: Messages) -> Signal:
+        """How these messages go on the air."""
+        if messages not in self._signals:
+            bits = tuple(self.segment_bits.tolist())
+            count = len(self.experiment.model.widths)
+            self._signals[messages] = signal(self.experiment.radio, messages, count, bits)
+        return self._signals[messages]
+
+
+def _built_in(method: Method, experiment: Experiment) -> bool:
+    """Whether a method is one of ours; one that only carries its name is refused."""
+    widths, missing = experiment.model.widths, experiment.federation.missing
+    together = (VANILLA_ALL, VANILLA_PAPER)
+    if method.name not in (*method_names(widths), *together):
+        return False
+    if method.name in together or method != method_by_name(method.name, widths, missing):
+        raise RequestError(
+            f"{method.name!r} is the name of a built-in method; give your own method another name"
+        )
+    return True
+
+
+def _marked(experiment: Experiment, *, dataset: bool, network: bool, channel: bool) -> Experiment:
+    """The experiment with a mark in place of every name that an object replaces."""
+    sections: dict[str, Any] = {}
+    if dataset:
+        sections["data"] = experiment.data.model_copy(update={"dataset": OWN})
+    if network:
+        sections["model"] = experiment.model.model_copy(update={"name": OWN})
+    if channel:
+        sections["radio"] = experiment.radio.model_copy(update={"model": OWN})
+    return experiment.model_copy(update=sections)
