@@ -228,7 +228,7 @@ def test_final_is_the_mean_over_the_last_rounds_of_every_seed():
     ]
     final = Final.of(runs, "0.5x", last=4)
     assert (final.mean, final.seeds) == (pytest.approx(52), 2)
-    assert final.seed_summary == pytest.approx(math.sqrt(8))  # of 50 and 54, with n - 1
+    assert final.over_seeds == pytest.approx(math.sqrt(8))  # of 50 and 54, with n - 1
     assert final.over_rounds == pytest.approx(1)
     assert Final.of(runs, "0.5x", last=1).mean == pytest.approx(51)  # the last round wobbles down
     assert Final.of([], "0.5x", last=1) is None

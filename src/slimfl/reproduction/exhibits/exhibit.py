@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
     return {
         "text": claim.text,
         "source": claim.source,
+        **({"about": asdict(claim.about)} if claim.about else {}),
         "verdict": str(claim.verdict),
         "seeds": claim.seeds,
         "differences": [each.as_json() for each in claim.differences],
@@ -104,7 +105,7 @@ class Final:
     """A width's accuracy at the end of some runs that differ in their seed alone, in percent."""
 
     mean: float
-    seed_summary: float
+    over_seeds: float
     """Standard deviation between seeds; 0 for one."""
     over_rounds: float
     """Standard deviation over the last rounds, the mean over seeds: what the paper's ± shows."""
@@ -150,7 +151,7 @@ class Final:
     @property
     def deviation(self) -> float:
         """Between seeds; a single seed lends its deviation over rounds."""
-        return self.seed_summary if self.seeds > 1 else self.over_rounds
+        return self.over_seeds if self.seeds > 1 else self.over_rounds
 
     def compare(
         self, quantity: str, paper: float | None = None, paper_deviation: float = 0.0
@@ -172,7 +173,7 @@ class Final:
         """The difference in points; deviations add as those of independent runs."""
         return Final(
             self.mean - other.mean,
-            math.hypot(self.seed_summary, other.seed_summary),
+            math.hypot(self.over_seeds, other.over_seeds),
             math.hypot(self.over_rounds, other.over_rounds),
             0.0,
             min(self.seeds, other.seeds),
@@ -185,7 +186,7 @@ class Final:
         )
 
     def __str__(self) -> str:
-        spread = f" (seeds ± {self.seed_summary:.1f})" if self.seeds > 1 else ""
+        spread = f" (seeds ± {self.over_seeds:.1f})" if self.seeds > 1 else ""
         mark = "" if self.finished else UNFINISHED
         return f"{self.mean:.1f} ± {self.over_rounds:.1f}{spread}{mark}"
 

@@ -21,7 +21,7 @@ from slimfl.reproduction.exhibits.exhibit import (
     present,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
-from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 from slimfl.results import RunRecord
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def _stability(finals: Finals, alpha: float) -> Claim:
         "section VI-C, figure 7",
         tuple(fluctuation(base.NAMES[c], finals["poor", alpha, *c]) for c in curves),
         order=((0, 1),),
+        about=Subject(Measure.FLUCTUATION, "poor", alpha),
     )
 
 

@@ -45,7 +45,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ],
             rows,
         ),
-        claims=[Claim("Every layer has so many weights", "table I", tuple(comparisons))],
+        claims=[Claim("The number of weights in every layer", "table I", tuple(comparisons))],
         notes=["Depthwise layers have one input channel a filter. Convolutions have no bias."],
     )
 

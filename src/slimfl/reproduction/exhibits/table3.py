@@ -14,7 +14,7 @@ from slimfl.reproduction.exhibits.exhibit import (
     accuracy,
     fluctuation,
 )
-from slimfl.reproduction.judging.verdict import Claim
+from slimfl.reproduction.judging.verdict import Claim, Measure, Subject
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
@@ -73,6 +73,7 @@ def _column(finals: Finals, channel: str, alpha: float) -> Claim:
         f"table III, {channel}, alpha = {alpha:g}",
         tuple(comparisons),
         pairs=((1, 3), (0, 2)),  # SlimFL and the Vanilla FL of the same width
+        about=Subject(Measure.ACCURACY, channel, alpha),
     )
 
 
@@ -98,8 +99,12 @@ def _text(finals: Finals) -> list[Claim]:
             "On the poor channel at alpha = 0.1 both widths of SlimFL fluctuate less from round to "
             "round than Vanilla FL does",
             "section VI-C",
-            tuple(fluctuation(*each) for each in worst),
+            tuple(
+                fluctuation(grid.NAMES[curve], final)
+                for curve, (_, final) in zip(grid.CURVES, worst, strict=True)
+            ),
             order=((2, 0), (3, 1)),
+            about=Subject(Measure.FLUCTUATION, "poor", 0.1),
         ),
         Claim(
             "At alpha = 10 the poor channel costs Vanilla FL-1.0x four points and SlimFL-1.0x none",

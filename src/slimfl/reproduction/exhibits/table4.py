@@ -8,7 +8,9 @@ from slimfl.radio import optimal_split, watt
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table
-from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
+
+MULTIPLY_ADDS = "million multiply-adds"
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
@@ -17,9 +19,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     shares = optimal_split((paper.FIGURE4_BIT_S_HZ,) * 2)
     power_mw = [1000 * watt(RadioSection().power_dbm) * share for share in shares]
     quantities = [
-        ("million multiply-adds", paper.MFLOPS, [w.multiply_adds / 1e6 for w in (full, half)], 2),
+        (MULTIPLY_ADDS, paper.MFLOPS, [w.multiply_adds / 1e6 for w in (full, half)], 2),
         ("parameters", paper.PARAMETERS, (full.parameters, half.parameters), 0),
-        ("bits a round", paper.BITS, (full.bits, half.bits), 0),
+        ("bits per round", paper.BITS, (full.bits, half.bits), 0),
         ("transmit power, mW", paper.POWER_MW, power_mw, 1),
     ]
     rows, claims = [], []
@@ -34,6 +36,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     Comparison(f"{width}", mine, paper=theirs, digits=digits)
                     for width, mine, theirs in zip(("1.0x", "0.5x"), ours, printed, strict=True)
                 ),
+                about=Subject(Measure.COMPUTING) if name == MULTIPLY_ADDS else None,
             )
         )
     return Exhibit(

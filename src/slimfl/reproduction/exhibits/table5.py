@@ -9,7 +9,7 @@ from slimfl.radio import watt
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table
-from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 
 WIDTHS = (0.5, 1.0)
 NAMES = ("SlimFL", "Vanilla FL-1.5x")
@@ -39,8 +39,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         paper="SlimFL needs half the transmit power of Vanilla FL-1.5x and as much computing.",
         table=Table(["", *(f"{who} {n}" for n in NAMES for who in ("paper", "ours"))], rows),
         claims=[
-            _claim("Transmit power a round, mW", paper.POWER_A_ROUND_MW, powers, 1),
-            _claim("Computing a round, million operations", paper.MFLOPS_A_ROUND, operations, 2),
+            _claim(Measure.POWER, "mW", paper.POWER_A_ROUND_MW, powers, 1),
+            _claim(Measure.COMPUTING, "million operations", paper.MFLOPS_A_ROUND, operations, 2),
             Claim(
                 "SlimFL takes half the transmit power and the same computing",
                 "table V",
@@ -68,14 +68,17 @@ def _cells(printed: tuple[float, ...], ours: tuple[float, ...], digits: int) -> 
     return [f"{v:.{digits}f}" for pair in zip(printed, ours, strict=True) for v in pair]
 
 
-def _claim(text: str, printed: tuple[float, ...], ours: tuple[float, ...], digits: int) -> Claim:
+def _claim(
+    measure: Measure, unit: str, printed: tuple[float, ...], ours: tuple[float, ...], digits: int
+) -> Claim:
     return Claim(
-        text,
+        f"{measure.capitalize()} per round",
         "table V",
         tuple(
-            Comparison(name, mine, paper=theirs, digits=digits)
+            Comparison(name, mine, paper=theirs, digits=digits, unit=unit)
             for name, mine, theirs in zip(NAMES, ours, printed, strict=True)
         ),
+        about=Subject(measure),
     )
 
 

@@ -11,7 +11,7 @@ from slimfl.reproduction import paper
 from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table
-from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 
 WIDTHS = (0.5, 1.0)
 MBYTE = 2**20
@@ -65,6 +65,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 Comparison(key, mean, deviation, 1, paper.TABLE6[channel][key], deviation, 2, "MB")
                 for key, (mean, deviation) in ours[channel].items()
             ),
+            about=Subject(Measure.BITS, channel),
         )
         for channel in grid.CHANNELS
     ]
@@ -86,7 +87,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         table=Table(["channel", "", *columns], rows),
         claims=claims,
         notes=[
-            f"MBytes of 2^20 bytes, the paper's bits a model, {scale.draws:,} uploads; ± is the "
+            f"MBytes of 2^20 bytes, the paper's bits per model, {scale.draws:,} uploads; ± is the "
             "binomial standard deviation, which holds for the paper's numbers as well.",
             "The paper's rows -30 dB and -40 dB are read as the good and the poor channel (E6); "
             "this table fixes their noise power.",

@@ -12,7 +12,7 @@ from slimfl.reproduction import paper
 from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import ALPHAS, Scale
 from slimfl.reproduction.exhibits.exhibit import UNFINISHED, Exhibit, Recipe, Runs, Table
-from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 from slimfl.results import RunRecord
 from slimfl.results.run_summary import Costs
 
@@ -95,13 +95,18 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ]
             numbers = (word for one in pair for word in (f"{one.paper:g}", _word(one)))
             table.append([unit, channel, f"{alpha:g}", *numbers])
-            what = "Communication" if unit == "W" else "Computing"
+            what, measure = (
+                ("Communication", Measure.POWER_TO_CONVERGE)
+                if unit == "W"
+                else ("Computing", Measure.COMPUTING_TO_CONVERGE)
+            )
             claims.append(
                 Claim(
                     f"{what} until convergence, {channel} channel, alpha = {alpha:g}",
                     "table VII",
                     tuple(pair),
                     pairs=((1, 0),),  # what Vanilla FL-1.5x costs more
+                    about=Subject(measure, channel, alpha),
                 )
             )
     return Exhibit(

@@ -83,6 +83,27 @@ class Comparison:
         return abs(self.ours - self.paper) <= tolerance * (1 + 1e-9)
 
 
+class Measure(StrEnum):
+    """What a claim is about, for what reads claims by machine."""
+
+    ACCURACY = "accuracy"
+    FLUCTUATION = "fluctuation"
+    COMPUTING = "computing"
+    POWER = "transmit power"
+    BITS = "bits on the air"
+    COMPUTING_TO_CONVERGE = "computing until convergence"
+    POWER_TO_CONVERGE = "transmit power until convergence"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a claim measures, and in which setting."""
+
+    measure: Measure
+    channel: str | None = None
+    alpha: float | None = None
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of the paper, with what it says and what came out here."""
@@ -94,6 +115,7 @@ class Claim:
     """Pairs (larger, smaller) of comparisons, for a claim of an order alone."""
     pairs: tuple[tuple[int, int], ...] = ()
     """Pairs whose difference is shown where the claim states no order."""
+    about: Subject | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -9,13 +9,13 @@ nothing of the spread and where nothing was run, the setting is listed as unknow
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from slimfl.reproduction.cells import table3_runs as grid
+from slimfl.reproduction.judging.verdict import Measure
 from slimfl.reproduction.page import printed
 
 RULE = (
@@ -215,18 +215,15 @@ def findings(document: Mapping[str, Any]) -> Findings:
 
 def _accuracies(exhibits: Mapping[str, Any]) -> list[Contest]:
     columns = [
-        (*setting, _by_quantity(claim))
-        for claim in _claims(exhibits, "table3")
-        if claim["text"].startswith("Accuracy on") and (setting := _setting(claim))
+        (claim["about"], _by_quantity(claim))
+        for claim in _claims(exhibits, "table3", Measure.ACCURACY)
     ]
     contests = []
     for width in ("1.0x", "0.5x"):
         own, other = _rivals(width)
         cases = [
-            Case(
-                _where(channel, alpha), row[own], row[other], learned=_learned(row[own], row[other])
-            )
-            for channel, alpha, row in columns
+            Case(_where(about), row[own], row[other], learned=_learned(row[own], row[other]))
+            for about, row in columns
             if own in row and other in row
         ]
         if cases:
@@ -253,12 +250,13 @@ def _fluctuations(exhibits: Mapping[str, Any], accuracies: list[Contest]) -> lis
     for width in ("1.0x", "0.5x"):
         own, other = _rivals(width)
         cases: dict[str, Case] = {}
-        for claim in (*_claims(exhibits, "table3"), *_claims(exhibits, "fig7")):
-            row = {name.partition(",")[0]: each for name, each in _by_quantity(claim).items()}
-            setting = _setting(claim)
-            if "fluctuate" not in claim["text"] or setting is None or not {own, other} <= set(row):
+        for claim in (
+            *_claims(exhibits, "table3", Measure.FLUCTUATION),
+            *_claims(exhibits, "fig7", Measure.FLUCTUATION),
+        ):
+            row, where = _by_quantity(claim), _where(claim["about"])
+            if not {own, other} <= set(row):
                 continue
-            where = _where(*setting)
             known = learned.get((f"Accuracy of {own} against {other}", where))
             if known is not None and where not in cases:
                 cases[where] = Case(where, row[own], row[other], False, known)
@@ -279,35 +277,31 @@ def _fluctuations(exhibits: Mapping[str, Any], accuracies: list[Contest]) -> lis
 def _round_costs(exhibits: Mapping[str, Any]) -> list[Contest]:
     contests = []
     computing: Comparison | None = None
-    for claim in _claims(exhibits, "table5"):
-        row = _by_quantity(claim)
-        if not {"SlimFL", _EVERY} <= set(row):
-            continue
-        what, _, unit = claim["text"].partition(" a round, ")
-        own, other = ({**row[name], "unit": unit} for name in ("SlimFL", _EVERY))
-        if what == "Computing":
-            computing = own
-        thing = what.lower()
-        contests.append(
-            Contest(
-                f"{what} a round",
-                [Case("a round", own, other, larger_is_better=False)],
-                ahead=f"Both widths from one run: less {thing} than {_EVERY}, the two Vanilla FL "
-                "runs that it replaces",
-                behind=f"More {thing} a round than {_EVERY}, the two Vanilla FL runs that it "
-                "replaces",
-                tie=f"As much {thing} a round as {_EVERY}, the two Vanilla FL runs that it "
-                "replaces",
-            )
-        )
-    for claim in _claims(exhibits, "table4"):
-        row = _by_quantity(claim)
-        if computing and claim["text"].startswith("Million multiply-adds") and "1.0x" in row:
-            alone = {**row["1.0x"], "unit": computing["unit"]}
+    for thing in (Measure.POWER, Measure.COMPUTING):
+        for claim in _claims(exhibits, "table5", thing):
+            row = _by_quantity(claim)
+            own, other = row["SlimFL"], row[_EVERY]
+            if thing is Measure.COMPUTING:
+                computing = own
             contests.append(
                 Contest(
-                    "Computing a round against the full width alone",
-                    [Case("a round", computing, alone, larger_is_better=False)],
+                    f"{thing.capitalize()} per round",
+                    [Case("per round", own, other, larger_is_better=False)],
+                    ahead=f"Both widths from one run: less {thing} than {_EVERY}, the two Vanilla "
+                    "FL runs that it replaces",
+                    behind=f"More {thing} per round than {_EVERY}, the two Vanilla FL runs that "
+                    "it replaces",
+                    tie=f"As much {thing} per round as {_EVERY}, the two Vanilla FL runs that it "
+                    "replaces",
+                )
+            )
+    for claim in _claims(exhibits, "table4", Measure.COMPUTING):
+        if computing:
+            alone = {**_by_quantity(claim)["1.0x"], "unit": computing["unit"]}
+            contests.append(
+                Contest(
+                    "Computing per round against the full width alone",
+                    [Case("per round", computing, alone, larger_is_better=False)],
                     ahead="Less computing than Vanilla FL-1.0x alone",
                     behind="If you need only one width: SlimFL trains both, which takes more "
                     "computing than the full width alone",
@@ -319,12 +313,10 @@ def _round_costs(exhibits: Mapping[str, Any]) -> list[Contest]:
 
 def _losses(exhibits: Mapping[str, Any]) -> list[Contest]:
     dropped, whole = [], []
-    for claim in _claims(exhibits, "table6"):
-        row, channel = _by_quantity(claim), _channel(claim)
-        if channel and {"slimfl drop", "vanilla-1.0x drop"} <= set(row):
-            where = f"{channel} channel"
-            dropped.append(Case(where, row["slimfl drop"], row["vanilla-1.0x drop"], False))
-            whole.append(Case(where, row["slimfl 1.0x"], row["vanilla-1.0x"]))
+    for claim in _claims(exhibits, "table6", Measure.BITS):
+        row, where = _by_quantity(claim), f"{claim['about']['channel']} channel"
+        dropped.append(Case(where, row["slimfl drop"], row["vanilla-1.0x drop"], False))
+        whole.append(Case(where, row["slimfl 1.0x"], row["vanilla-1.0x"]))
     other = "Vanilla FL-1.0x"
     contests = [
         Contest(
@@ -348,12 +340,14 @@ def _losses(exhibits: Mapping[str, Any]) -> list[Contest]:
 
 def _costs_until_convergence(exhibits: Mapping[str, Any]) -> list[Contest]:
     contests = []
-    for what, thing in (("Communication", "transmit power"), ("Computing", "computing")):
+    for measure, what, thing in (
+        (Measure.POWER_TO_CONVERGE, "Communication", "transmit power"),
+        (Measure.COMPUTING_TO_CONVERGE, "Computing", "computing"),
+    ):
         cases = []
-        for claim in _claims(exhibits, "table7"):
-            row, setting = _by_quantity(claim), _setting(claim)
-            if claim["text"].startswith(what) and setting and {"SlimFL", _EVERY} <= set(row):
-                cases.append(Case(_where(*setting), row["SlimFL"], row[_EVERY], False))
+        for claim in _claims(exhibits, "table7", measure):
+            row = _by_quantity(claim)
+            cases.append(Case(_where(claim["about"]), row["SlimFL"], row[_EVERY], False))
         if cases:
             contests.append(
                 Contest(
@@ -367,26 +361,20 @@ def _costs_until_convergence(exhibits: Mapping[str, Any]) -> list[Contest]:
     return contests
 
 
-def _claims(exhibits: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
-    claims: list[Mapping[str, Any]] = exhibits[name]["claims"] if name in exhibits else []
-    return claims
+def _claims(
+    exhibits: Mapping[str, Any], name: str, measure: Measure
+) -> Iterable[Mapping[str, Any]]:
+    """The claims of an exhibit that are about one measure."""
+    claims = exhibits[name]["claims"] if name in exhibits else []
+    return [each for each in claims if each.get("about", {}).get("measure") == measure]
 
 
 def _by_quantity(claim: Mapping[str, Any]) -> dict[str, Comparison]:
     return {each["quantity"]: each for each in claim["comparisons"]}
 
 
-def _channel(claim: Mapping[str, Any]) -> str | None:
-    named = re.search(rf"\b({'|'.join(grid.CHANNELS)}) channel", claim["text"])
-    return named[1] if named else None
-
-
-def _setting(claim: Mapping[str, Any]) -> tuple[str, float] | None:
-    channel, alpha = _channel(claim), re.search(r"alpha = (\d+(?:\.\d+)?)", claim["text"])
-    return (channel, float(alpha[1])) if channel and alpha else None
-
-
-def _where(channel: str, alpha: float) -> str:
+def _where(about: Mapping[str, Any]) -> str:
+    channel, alpha = about["channel"], about["alpha"]
     data = f", {_DATA[alpha]}" if alpha in _DATA else ""
     return f"{channel} channel{data} (α = {alpha:g})"
 
