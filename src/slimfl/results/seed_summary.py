@@ -40,8 +40,8 @@ class GroupAccuracy:
     @property
     def deviation(self) -> float:
         """What a difference must exceed to be more than a tie: over seeds, else over rounds."""
-        seed_summary = self.final.deviation
-        return self.deviation_over_rounds if seed_summary is None else seed_summary
+        over_seeds = self.final.deviation
+        return self.deviation_over_rounds if over_seeds is None else over_seeds
 
 
 @dataclass(frozen=True)

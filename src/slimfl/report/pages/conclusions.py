@@ -1,7 +1,7 @@
 """The result in plain words, computed from the summary: who leads, by how much, at what cost.
 
-A difference is a tie when it lies within one deviation: the larger of the two methods' deviations
-over seeds or, with one seed, over the last evaluated rounds.
+A difference within the combined deviation of both methods is a tie (`results/ties.py`); deviations
+are over seeds or, with one seed, over the last evaluated rounds.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,11 @@ from slimfl.report.tables import number_format as cells
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary
+from slimfl.results.ties import combined_deviation, is_tie
 
 
 def conclusions(summary: Summary) -> list[str]:
-    """One sentence a width and scene, then what it cost."""
+    """One sentence per width and scene, then what it cost."""
     sentences = []
     for scene in dict.fromkeys(row.scene for row in summary.groups):
         rows = [row for row in summary.groups if row.scene == scene]
@@ -63,16 +64,17 @@ def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> str:
     tied: list[GroupSummary] = []
     behind: list[GroupSummary] = []
     for row in others:
-        bar = max(row.accuracy[width].deviation, first.accuracy[width].deviation)
-        (tied if mean(first) - mean(row) <= bar else behind).append(row)
+        both = (row.accuracy[width].deviation, first.accuracy[width].deviation)
+        (tied if is_tie(mean(row), mean(first), *both) else behind).append(row)
     if not tied:
         gap = _points(mean(first) - mean(behind[0]))
         lead = f"{where} {_with_percent(first, width)} leads, {gap} ahead of "
         return lead + f"{_with_percent(behind[0], width)}."
     gap = _points(mean(first) - mean(tied[-1]))
-    within = 100 * max(row.accuracy[width].deviation for row in (first, *tied))
+    own = first.accuracy[width].deviation
+    within = 100 * max(combined_deviation(own, row.accuracy[width].deviation) for row in tied)
     names = _and([_with_percent(row, width) for row in (first, *tied)])
-    sentence = f"{where} {names} tie: {gap} apart, within one deviation ({within:.1f})"
+    sentence = f"{where} {names} tie: {gap} apart, within their combined deviation ({within:.1f})"
     if behind:
         gap = _points(mean(first) - mean(behind[0]))
         return f"{sentence}; {_with_percent(behind[0], width)} is {gap} behind."

@@ -8,7 +8,6 @@ nothing of the spread and where nothing was run, the setting is listed as unknow
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +16,7 @@ from typing import Any
 from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.judging.verdict import Measure
 from slimfl.reproduction.page import printed
+from slimfl.results.ties import is_tie
 
 RULE = (
     "Ahead and behind mean: further apart than the combined standard deviation of both; anything "
@@ -97,8 +97,8 @@ class Case:
             # only a cost can fail to be reached, and then the other is the better one
             return Outcome.AHEAD if self.own["reached"] else Outcome.BEHIND
         gap = self.own["ours"] - self.other["ours"]
-        blur = math.hypot(self.own["ours_deviation"], self.other["ours_deviation"])
-        if abs(gap) <= blur + 1e-9 * max(1.0, abs(self.other["ours"])):
+        deviations = self.own["ours_deviation"], self.other["ours_deviation"]
+        if is_tie(self.own["ours"], self.other["ours"], *deviations):
             return Outcome.TIE
         return Outcome.AHEAD if (gap > 0) == self.larger_is_better else Outcome.BEHIND
 
