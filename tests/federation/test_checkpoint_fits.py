@@ -45,7 +45,8 @@ def edit(path, **values):
     file = path / "experiment.toml"
     text = file.read_text()
     for key, value in values.items():
-        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+        # the first: the server's own optimiser has keys of the same names further down
+        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text, count=1)
         assert count == 1, key
     file.write_text(text)
 

@@ -18,6 +18,7 @@ from slimfl.config.sections import (
     PrivacySection,
     RadioSection,
     Section,
+    ServerSection,
     TrainingSection,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "PrivacySection",
     "RadioSection",
     "Section",
+    "ServerSection",
     "TrainingSection",
     "build",
     "dump",

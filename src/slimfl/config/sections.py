@@ -78,6 +78,8 @@ class DataSection(Section):
     train_samples: Count | None = None
     """Number of training samples to use; all when absent."""
     test_samples: Count | None = None
+    downscale: Annotated[int, Field(ge=1, le=64)] = 1
+    """Divide both sides of every image by this: 2 makes 14 x 14 of 28 x 28."""
     normalise: Literal["standard", "plain", "centred"] = "standard"
     """`standard`: zero mean, unit variance over the training set; `plain`: 0 to 1; `centred`: -1 to
     1, by the constants (x - 0.5) / 0.5. With `privacy.noise_multiplier` the default is `centred`,
@@ -139,6 +141,8 @@ class TrainingSection(Section):
     """Local epochs a round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None
     """Local steps a round instead of whole epochs; 100 when neither is given."""
+    proximal_mu: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """FedProx: the loss has half of this times the squared distance to the round's model added."""
     optimiser_state: Literal["kept", "fresh"] = "kept"
     """Whether a device keeps its moments between rounds."""
 
@@ -240,6 +244,20 @@ class RadioSection(Section):
         return self.noise_dbm
 
 
+class ServerSection(Section):
+    """What the server does with the mean change of a round; by default it takes it as it is."""
+
+    optimiser: Literal["none", "momentum", "adam"] = "none"
+    """`momentum` is FedAvgM, `adam` is FedAdam; parameters of which nothing arrived rest."""
+    learning_rate: Positive = 1.0
+    """Of the server's step; FedAdam wants 0.01 or less."""
+    momentum: BelowOne = 0.9
+    betas: tuple[BelowOne, BelowOne] = (0.9, 0.99)
+    """Adam only."""
+    tau: Positive = 1e-3
+    """Adam only: what is added to the root of the second moment."""
+
+
 class FederationSection(Section):
     """Rounds: who trains, what is merged, when it ends."""
 
@@ -336,6 +354,7 @@ class Experiment(Section):
     training: TrainingSection = Field(default_factory=TrainingSection)
     radio: RadioSection = Field(default_factory=RadioSection)
     federation: FederationSection = Field(default_factory=FederationSection)
+    server: ServerSection = Field(default_factory=ServerSection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
 

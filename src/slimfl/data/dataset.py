@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-#: What a `data` section asks for: the dataset's name, training samples, test samples.
-Asked = tuple[str, int | None, int | None, str]
+#: What a `data` section asks for: the dataset's name, training samples, test samples, options, and
+#: by what its images are scaled down.
+Asked = tuple[str, int | None, int | None, str, int]
 
 #: Mean and deviation of every image channel.
 Moments = tuple[NDArray[np.float32], NDArray[np.float32]]

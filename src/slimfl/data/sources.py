@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from slimfl.config import OWN, DataSection
+from slimfl.data.cifar10 import is_cifar10, read_cifar10
 from slimfl.data.dataset import Asked, Dataset, Samples
+from slimfl.data.downscale import downscaled
 from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
@@ -82,16 +84,18 @@ def load(
         )
     if name in SOURCES:
         found = _read(name, locate(name, folder), SOURCES[name].sha256)
-        return replace(found, loaded_as=(name, None, None, NO_OPTIONS))
+        return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
     path = expanded(name)
     if is_folder(path):
-        return replace(_read(path.name, path, None), loaded_as=(name, None, None, NO_OPTIONS))
+        if is_cifar10(path):
+            return replace(read_cifar10(path), loaded_as=(name, None, None, NO_OPTIONS, 1))
+        return replace(_read(path.name, path, None), loaded_as=(name, None, None, NO_OPTIONS, 1))
     if module_of(name) is not None:
         return _made(name, options or {})
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
-        f"there is no dataset {name!r}; choose {known}, the path of a folder with idx files, or "
-        "package.module:Name"
+        f"there is no dataset {name!r}; choose {known}, the path of a folder with idx files or "
+        "CIFAR-10's binary files, or package.module:Name"
     )
 
 
@@ -101,20 +105,29 @@ def _made(name: str, options: Mapping[str, Any]) -> Dataset:
     made = construct("dataset", name, maker, options, key="data.options")
     if not isinstance(made, Dataset):
         raise RequestError(f"{name!r} returned a {type(made).__name__}, not a slimfl.data.Dataset")
-    return replace(made, loaded_as=(name, None, None, as_options(options)))
+    return replace(made, loaded_as=(name, None, None, as_options(options), 1))
 
 
 def load_section(section: DataSection) -> Dataset:
     """The dataset that a `data` section names, cut to the samples it asks for."""
     full = load(section.dataset, section.dir, section.options)
-    train, test = full.train.first(section.train_samples), full.test.first(section.test_samples)
+    train, test = (
+        downscaled(part.first(count), section.downscale)
+        for part, count in ((full.train, section.train_samples), (full.test, section.test_samples))
+    )
     return replace(full, train=train, test=test, loaded_as=asked(section))
 
 
 def asked(section: DataSection) -> Asked:
     """What a `data` section asks for, wherever the files are and whoever gets which sample."""
     options = as_options(section.options)
-    return section.dataset, section.train_samples, section.test_samples, options
+    return (
+        section.dataset,
+        section.train_samples,
+        section.test_samples,
+        options,
+        section.downscale,
+    )
 
 
 def expanded(name: str | Path) -> Path:

@@ -41,5 +41,5 @@ def synthetic(
         drawn_test,
         classes,
         digest.hexdigest(),
-        loaded_as=("synthetic", None, None, NO_OPTIONS) if by_default else None,
+        loaded_as=("synthetic", None, None, NO_OPTIONS, 1) if by_default else None,
     )

@@ -12,6 +12,7 @@ from torch import nn
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
+from slimfl.engines.reordered import Orders, in_channel_order
 from slimfl.naming import NO_OPTIONS
 from slimfl.nn import ULMobileNet, Vector
 from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
@@ -57,6 +58,7 @@ class NativeEngine:
         assert module is not None
         experiment = workload.experiment
         self.workload = workload
+        self.orders = Orders(network)
         self.threads = experiment.threads or available_cores()
         rows, columns = workload.dataset.train.images.shape[1:3]
         self.network = module.Network(
@@ -88,8 +90,11 @@ class NativeEngine:
             return f"the local step {asked!r} is not among those of the native engine"
         if work.options != NO_OPTIONS:
             return f"the native engine knows no options of the local step {asked!r}"
+        if self.workload.experiment.training.proximal_mu:
+            return "the native engine has no proximal term (training.proximal_mu)"
         return None
 
+    @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train in waves; devices of one wave that train alike share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):

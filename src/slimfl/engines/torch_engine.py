@@ -20,6 +20,7 @@ from slimfl.engines.allocator import tune_allocator
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
+from slimfl.engines.reordered import Orders, in_channel_order
 from slimfl.nn import Vector, at_width, multiply_adds
 from slimfl.training import (
     STEPS,
@@ -57,6 +58,7 @@ class TorchEngine:
         experiment = workload.experiment
         self.threads = experiment.threads or available_cores()
         self.workload = workload
+        self.orders = Orders(network)
         self.widths = experiment.model.widths
         # dropout layers share one source of random numbers, so such devices take turns
         self.workers = self.threads if device == "cpu" and not is_random(network) else 1
@@ -77,6 +79,7 @@ class TorchEngine:
     def supports(self, work: LocalWork) -> None:
         """Any work."""
 
+    @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train devices in waves, as cohorts or side by side."""
         wave_length = WAVE * (COHORT if self.cohorts_pay else self.workers)

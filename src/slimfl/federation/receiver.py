@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
+from torch import nn
 
 from slimfl.config import Experiment
 from slimfl.engines import Missing, Outcome, Update
@@ -15,10 +17,16 @@ from slimfl.federation.plan import Plan
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.updates import RefusedUpdateError, check_update
 from slimfl.methods import Arrival, Positions
-from slimfl.nn import Segments, Vector
+from slimfl.nn import ChannelOrder, Segments, Vector, flat_order
 from slimfl.radio import Channel, Links, Payload, Signal
 
 log = logging.getLogger(__name__)
+
+#: All parameters, one object for all devices that deliver everything.
+ALL = slice(None)
+
+#: Orders of channels whose positions are remembered; a round that has more makes some twice.
+REMEMBERED = 256
 
 #: Updates that are received together: few enough to hold in memory.
 RECEIVED_AT_ONCE = 64
@@ -31,6 +39,7 @@ class Receiver:
         self,
         experiment: Experiment,
         channel: Channel,
+        network: nn.Module,
         segments: Segments,
         filters: Sequence[Filter],
     ) -> None:
@@ -38,6 +47,14 @@ class Receiver:
         self.measured = experiment.radio.gains == "measured"
         self.by_samples = experiment.federation.average == "samples"
         self._where: dict[tuple[int, ...], Positions] = {}
+
+        @lru_cache(maxsize=REMEMBERED)
+        def reordered(which: tuple[int, ...], order: ChannelOrder) -> Positions:
+            leading = np.concatenate([segments.positions[s] for s in which])
+            where: Positions = flat_order(network, order)[leading]
+            return where
+
+        self._reordered = reordered
 
     def arrivals(
         self, plan: Plan, outcomes: Iterator[Outcome], book: RoundBook
@@ -64,7 +81,8 @@ class Receiver:
         """What comes through of some updates, by their rows in the plan."""
         rows, sent = list(updates), [plan.signals[row] for row in updates]
         links = self._links(plan, updates)
-        payloads = self._payloads(sent, list(updates.values()))
+        orders = [plan.assignments[row].channels for row in rows]
+        payloads = self._payloads(sent, list(updates.values()), orders)
         receptions = self.channel.receive(links, sent, payloads)
         book.receive(rows, list(updates.values()), links, receptions)
         arrived = {}
@@ -75,7 +93,7 @@ class Receiver:
             try:
                 check_update(update.parameters, len(self.segments.of))
                 received = receptions.payloads[k] if receptions.payloads is not None else None
-                parameters = self._received(update.parameters, sent[k], received)
+                parameters = self._received(update.parameters, sent[k], received, orders[k])
                 check_update(parameters, len(self.segments.of))
             except RefusedUpdateError as error:
                 log.warning(
@@ -87,7 +105,7 @@ class Receiver:
                 book.refused.append(update.device)
                 continue
             weight = float(update.samples) if self.by_samples else 1.0
-            device, where = plan.devices.device(row), self._positions(delivered)
+            device, where = plan.devices.device(row), self._positions(delivered, orders[k])
             arrived[row] = Arrival(device, parameters, where, weight)
         return arrived
 
@@ -108,7 +126,9 @@ class Receiver:
         decoded = len(sent.messages)
         if not self.measured and not self.channel.needs_payload:
             [decoded] = self.channel.receive(plan.links.take([row]), [sent], None).decoded.tolist()
-        return self._positions(sent.segments_decoded(decoded)) if decoded else None
+        if not decoded:
+            return None
+        return self._positions(sent.segments_decoded(decoded), plan.assignments[row].channels)
 
     def _usable(self, plan: Plan, row: int, outcome: Outcome) -> Update | None:
         """The update of a device, None with a word in the log if nothing usable came."""
@@ -135,7 +155,10 @@ class Receiver:
         return replace(links, gains=np.array(gains, np.float64))
 
     def _payloads(
-        self, signals: Sequence[Signal], updates: Sequence[Update]
+        self,
+        signals: Sequence[Signal],
+        updates: Sequence[Update],
+        orders: Sequence[ChannelOrder | None],
     ) -> list[Payload] | None:
         """The bytes on the air, for channels that touch them."""
         if not self.channel.needs_payload:
@@ -143,30 +166,35 @@ class Receiver:
         expected = self.segments.of.shape
         return [
             [
-                update.parameters[self._positions(message)].copy().view(np.uint8)
+                update.parameters[self._positions(message, order)].copy().view(np.uint8)
                 if update.parameters.shape == expected  # else it is refused on arrival
                 else np.zeros(0, np.uint8)
                 for message in sent.messages
             ]
-            for sent, update in zip(signals, updates, strict=True)
+            for sent, update, order in zip(signals, updates, orders, strict=True)
         ]
 
-    def _received(self, parameters: Vector, sent: Signal, payload: Payload | None) -> Vector:
+    def _received(
+        self,
+        parameters: Vector,
+        sent: Signal,
+        payload: Payload | None,
+        order: ChannelOrder | None,
+    ) -> Vector:
         """The parameters as they came out of the receiver."""
         if payload is None:
             return parameters
         parameters = parameters.copy()
         for message, content in zip(sent.messages, payload, strict=False):
-            parameters[self._positions(message)] = content.view(np.float32)
+            parameters[self._positions(message, order)] = content.view(np.float32)
         return parameters
 
-    def _positions(self, which: tuple[int, ...]) -> Positions:
+    def _positions(self, which: tuple[int, ...], order: ChannelOrder | None) -> Positions:
         """Where the parameters of some segments stand; one object per set, all as a slice."""
+        if len(which) == len(self.segments.widths):
+            return ALL
+        if order is not None:
+            return self._reordered(which, order)
         if which not in self._where:
-            everything = len(which) == len(self.segments.widths)
-            self._where[which] = (
-                slice(None)
-                if everything
-                else np.concatenate([self.segments.positions[s] for s in which])
-            )
+            self._where[which] = np.concatenate([self.segments.positions[s] for s in which])
         return self._where[which]

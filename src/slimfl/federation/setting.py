@@ -19,6 +19,7 @@ from slimfl.methods import (
     VANILLA_ALL,
     VANILLA_PAPER,
     Method,
+    ServerOptimiser,
     full_assignment,
     method_names,
 )
@@ -62,6 +63,8 @@ class Setting:
         self.method = method or method_by_name(
             experiment.method, widths, experiment.federation.missing, experiment.method_options
         )
+        if experiment.server.optimiser != "none":
+            self.method = ServerOptimiser(self.method, experiment.server)
         self.channel = channel or build_channel(experiment.radio)
         self._signals: dict[Messages, Signal] = {}
         if method is not None:

@@ -45,7 +45,9 @@ class Simulation(Setting):
         super().__init__(experiment, **given)
         self.round = 0
         self.global_model: Vector = flatten(self.network)
-        self.receiver = Receiver(self.experiment, self.channel, self.segments, self.filters)
+        self.receiver = Receiver(
+            self.experiment, self.channel, self.network, self.segments, self.filters
+        )
         self.method_state = checked_state(
             self._method_words, self.method.initial_state(self.global_model)
         )

@@ -7,6 +7,7 @@ One short file per method, each like its paper's pseudo-code. The round loop is 
 from slimfl.methods.arrivals import Arrival, Arrivals, OnSums, Positions, RunningMean
 from slimfl.methods.method import Assignment, Method, Random, State, full_assignment
 from slimfl.methods.names import (
+    RIVALS,
     VANILLA_ALL,
     VANILLA_PAPER,
     expand,
@@ -15,10 +16,12 @@ from slimfl.methods.names import (
     vanilla_all_name,
     vanilla_name,
 )
+from slimfl.methods.server_optimiser import ServerOptimiser
 from slimfl.methods.slimfl import SlimFL
 from slimfl.methods.vanilla import Vanilla
 
 __all__ = [
+    "RIVALS",
     "VANILLA_ALL",
     "VANILLA_PAPER",
     "Arrival",
@@ -29,6 +32,7 @@ __all__ = [
     "Positions",
     "Random",
     "RunningMean",
+    "ServerOptimiser",
     "SlimFL",
     "State",
     "Vanilla",

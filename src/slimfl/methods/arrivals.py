@@ -109,6 +109,8 @@ class Arrivals:
     ) -> None:
         self.last, self._stream, self._on_sums = last, stream, on_sums
         self._asked, self._absent = asked, absent
+        self.heard: NDArray[np.bool_] | None = None
+        """Where something arrived, once `mean` was taken; None before."""
 
     def __iter__(self) -> Iterator[Arrival]:
         if self._on_sums is not None:
@@ -129,6 +131,7 @@ class Arrivals:
             running.add(arrival.parameters, arrival.where, arrival.weight)
         if self._on_sums is not None:
             self._on_sums(running)
+        self.heard = running.weights() > 0
         if self._absent != "skip":
             return running.over_all(self._asked, self._absent, missing)
         return running.result(missing)

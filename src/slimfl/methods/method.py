@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slimfl.methods.arrivals import Arrivals
 from slimfl.naming import as_options
-from slimfl.nn import Vector
+from slimfl.nn import ChannelOrder, Vector
 from slimfl.population import Device
 from slimfl.radio import Messages
 from slimfl.rng import generator
@@ -39,11 +39,24 @@ class Assignment:
     step: str | None = None
     """The local step by its name; None: the configured one, or plain training for one width."""
     step_options: Mapping[str, Any] = field(default_factory=dict)
+    visit: str = "all"
+    """Which of the widths take part in a step, as `LocalWork` has it."""
+    weights: tuple[float, ...] | None = None
+    """Loss weight of every width of the network; None: the configured ones."""
+    channels: ChannelOrder | None = None
+    """The order of the channels, for a device that trains others than the leading ones."""
 
     @property
     def work(self) -> LocalWork:
         """The part that a device's trainer needs to know."""
-        return LocalWork(self.widths, self.step, as_options(self.step_options))
+        return LocalWork(
+            self.widths,
+            self.step,
+            as_options(self.step_options),
+            self.visit,
+            self.weights,
+            self.channels,
+        )
 
 
 class Method(Protocol):

@@ -5,8 +5,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slimfl.errors import RequestError
+from slimfl.methods.fjord import FjORD, FjORDWithDistillation
+from slimfl.methods.heterofl import HeteroFL, SHeteroFL
 from slimfl.methods.method import Method
+from slimfl.methods.rolling import FederatedDropout, FedRolex
 from slimfl.methods.slimfl import SlimFL
+from slimfl.methods.split_mix import SplitMix
+from slimfl.methods.usnet import USNet
 from slimfl.methods.vanilla import Vanilla
 from slimfl.naming import construct, module_of, resolve
 
@@ -17,9 +22,25 @@ VANILLA_ALL = "vanilla-all"
 VANILLA_PAPER = "vanilla-1.5x"
 
 
+#: The rivals: methods for devices of unequal strength.
+RIVALS: dict[str, type[HeteroFL]] = {
+    "sheterofl": SHeteroFL,
+    "heterofl": HeteroFL,
+    "fjord": FjORD,
+    "fjord-kd": FjORDWithDistillation,
+    "fedrolex": FedRolex,
+    "federated-dropout": FederatedDropout,
+    "split-mix": SplitMix,
+    "us-net": USNet,
+}
+
+#: Only devices that can train the full width take part; the same as Vanilla FL at full width.
+EXCLUSIVE = "exclusive"
+
+
 def method_names(widths: tuple[float, ...]) -> list[str]:
     """The methods there are for a list of widths."""
-    return ["slimfl", *(vanilla_name(width) for width in widths)]
+    return ["slimfl", *(vanilla_name(width) for width in widths), EXCLUSIVE, *RIVALS]
 
 
 def vanilla_name(width: float) -> str:
@@ -39,11 +60,15 @@ def method(
     options: Mapping[str, Any] | None = None,
 ) -> Method:
     """The method of that name: a built-in one, or `package.module:Name` of a trusted module."""
-    if name == "slimfl":
-        return SlimFL(widths, missing)
+    if name == EXCLUSIVE:
+        return Vanilla(len(widths) - 1, name)
     for index, width in enumerate(widths):
         if name == vanilla_name(width):
             return Vanilla(index, name)
+    if name == "slimfl":
+        return SlimFL(widths, missing)
+    if name in RIVALS:
+        return RIVALS[name](widths, missing)
     if module_of(name) is None:
         known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
         raise RequestError(

@@ -2,6 +2,7 @@
 
 from slimfl.nn.adapt import slimmable
 from slimfl.nn.build import MODELS, build, check
+from slimfl.nn.channel_order import ChannelOrder, flat_order
 from slimfl.nn.cost import WidthCost, cost, multiply_adds, output_shape
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
@@ -12,6 +13,7 @@ from slimfl.nn.widths import active_width, at_width, channels_at
 
 __all__ = [
     "MODELS",
+    "ChannelOrder",
     "FlatView",
     "Segments",
     "SlimConv2d",
@@ -27,6 +29,7 @@ __all__ = [
     "channels_at",
     "check",
     "cost",
+    "flat_order",
     "flatten",
     "initialise",
     "load_flat",

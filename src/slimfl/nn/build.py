@@ -10,10 +10,16 @@ from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import Slimmable
+from slimfl.nn.mlp import MLP
+from slimfl.nn.split_mix import SplitMixMobileNet
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.rng import generator
 
-MODELS = {"ul-mobilenet": ULMobileNet}
+MODELS: dict[str, type[nn.Module]] = {
+    "ul-mobilenet": ULMobileNet,
+    "split-mix": SplitMixMobileNet,
+    "mlp": MLP,
+}
 
 
 def build(

@@ -29,6 +29,20 @@ _SCENE = (
 #: `radio.model` of the paper's channel, which `radio.channel` says more about.
 BUILT_IN_CHANNEL = "outage"
 
+#: As their papers print them.
+_TITLES = {
+    "slimfl": "SlimFL",
+    "exclusive": "Exclusive (full width only)",
+    "sheterofl": "SHeteroFL",
+    "heterofl": "HeteroFL",
+    "fjord": "FjORD",
+    "fjord-kd": "FjORD with distillation",
+    "fedrolex": "FedRolex",
+    "federated-dropout": "Federated Dropout",
+    "split-mix": "Split-Mix",
+    "us-net": "US-Net",
+}
+
 Flat = dict[str, Any]
 
 
@@ -78,11 +92,13 @@ def title(method: str) -> str:
     """A method's name as the paper prints it.
 
     >>> title("slimfl"), title("vanilla-0.5x"), title("vanilla-all"), title("fjord")
-    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'fjord')
+    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'FjORD')
     """
+    if method in _TITLES:
+        return _TITLES[method]
     if method.startswith("vanilla-"):
         return "Vanilla FL-" + method.removeprefix("vanilla-")
-    return "SlimFL" if method == "slimfl" else method
+    return method
 
 
 def channel_words(record: RunRecord) -> str:

@@ -57,6 +57,7 @@ class CohortTrainer:
         """
         count, schedule = len(schedules), schedules[0]
         values = nn.Parameter(torch.from_numpy(start).to(self.device).repeat(count, 1))
+        origin = values.detach().clone() if self.section.proximal_mu else values
         optim = optimiser(self.section, values)
         if states[0]:
             optim.state[values] = self._stacked(states)
@@ -69,6 +70,9 @@ class CohortTrainer:
             values.grad = None
             # the loss is a mean over all devices; each device's gradient is that of its own mean
             (count * loss).backward()  # type: ignore[no-untyped-call]
+            if self.section.proximal_mu:  # FedProx: the gradient of mu/2 |w - w_t|^2
+                assert values.grad is not None
+                values.grad.add_(values.detach() - origin, alpha=self.section.proximal_mu)
             optim.step()
 
         for number, row in enumerate(schedule.visits):

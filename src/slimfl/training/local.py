@@ -47,6 +47,7 @@ class LocalTrainer:
         self.random = is_random(network)
         self.flat = FlatView(network)
         self.optimiser = optimiser(section, self.flat.values)
+        self.proximal_mu = section.proximal_mu
 
     def train(
         self, start: Vector, schedule: LocalSchedule, images: Images, state: OptimiserState | None
@@ -69,6 +70,15 @@ class LocalTrainer:
         values = self.flat.values
         values.data.copy_(torch.from_numpy(start))
         import_state(self.optimiser, values, state)
+        origin = values.detach().clone() if self.proximal_mu else None
+
+        def update(loss: Tensor) -> None:
+            self.flat.gradients.zero_()
+            loss.backward()  # type: ignore[no-untyped-call]
+            if origin is not None:  # FedProx: the gradient of mu/2 |w - w_t|^2
+                self.flat.gradients.add_(values.detach() - origin, alpha=self.proximal_mu)
+            self.optimiser.step()
+
         train_step = step(schedule.step, schedule.options)
         samples = torch.from_numpy(schedule.samples).to(values.device)
         totals = torch.zeros(len(self.widths), dtype=torch.float64, device=values.device)
@@ -85,7 +95,7 @@ class LocalTrainer:
                     logits: Tensor = self.network(batch)
                 return logits
 
-            losses = train_step(forward, labels, widths, schedule.weights, self._update)
+            losses = train_step(forward, labels, widths, schedule.weights, update)
             check_losses(schedule.step, losses, widths)
             totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
 
@@ -93,8 +103,3 @@ class LocalTrainer:
         means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
         result = values.detach().to("cpu", copy=True).numpy()
         return result, export_state(self.optimiser, values), means
-
-    def _update(self, loss: Tensor) -> None:
-        self.flat.gradients.zero_()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slimfl.config import TrainingSection
 from slimfl.errors import RequestError
 from slimfl.naming import NO_OPTIONS, Options, as_options
+from slimfl.nn import ChannelOrder
 from slimfl.rng import generator
 from slimfl.training.steps import configured_step
 
@@ -26,6 +27,13 @@ class LocalWork:
     """The local step by its name; None: the configured one, or plain training for one width."""
     options: Options = NO_OPTIONS
     """Of the step, where the method names it."""
+    visit: str = "all"
+    """Which of the widths take part in a step: `all`; `one`, drawn for every batch;
+    `widest-and-one`; `sandwich` (narrowest, widest and some between)."""
+    weights: tuple[float, ...] | None = None
+    """Loss weight of every width of the network, where the method has its own."""
+    channels: ChannelOrder | None = None
+    """The order of the channels, where not the leading ones are trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +90,7 @@ def local_schedule(
     return LocalSchedule(
         step=step,
         options=options,
-        weights=section.weights or (1 / width_count,) * width_count,
+        weights=work.weights or section.weights or (1 / width_count,) * width_count,
         samples=samples,
         batch_offsets=offsets,
         visits=_visits(section, work, width_count, count, (seed, round, device)),
@@ -92,7 +100,7 @@ def local_schedule(
 
 
 def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
-    if work.step == "one-width" and len(work.widths) != 1:
+    if work.step == "one-width" and len(work.widths) != 1 and work.visit != "one":
         raise RequestError(
             f"the local step 'one-width' trains one width, and {len(work.widths)} are assigned"
         )
@@ -140,9 +148,17 @@ def _visits(
     key: tuple[int, int, int],
 ) -> NDArray[np.bool_]:
     visits = _all_visits(work.widths, width_count, steps)
+    if work.visit in ("one", "widest-and-one"):
+        seed, round, device = key
+        drawn = generator(seed, "width", round, device).integers(len(work.widths), size=steps)
+        visits = np.zeros((steps, width_count), np.bool_)
+        visits[np.arange(steps), np.asarray(work.widths)[drawn]] = True
+        if work.visit == "widest-and-one":
+            visits[:, work.widths[-1]] = True
+        return visits
     inner = list(work.widths[1:-1])
     drop = len(work.widths) - max(section.sampled_widths, 2)
-    sandwich = work.step is None and section.algorithm == "ustrain"
+    sandwich = work.visit == "sandwich" or (work.step is None and section.algorithm == "ustrain")
     if sandwich and inner and drop > 0:
         # the sandwich rule: the narrowest and the widest always, the others by lot
         seed, round, device = key

@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -66,13 +67,12 @@ class Order:
     def read(cls, record: RecordDict) -> "Order":
         """What the device was sent."""
         config = record.config_records[CONFIG]
-        work = json.loads(str(config["work"]))
         return cls(
             experiment=str(config["experiment"]),
             round=_whole(config["round"]),
             task=Task(
                 _whole(config["device"]),
-                LocalWork(tuple(work["widths"]), work["step"], work["options"]),
+                _work(json.loads(str(config["work"]))),
             ),
             start=read_parameters(record.array_records[ARRAYS]),
             moments=(_floats32(config["mean"]), _floats32(config["deviation"])),
@@ -203,15 +203,31 @@ def _counts(values: object) -> NDArray[np.int64]:
     return np.array([_whole(value) for value in values], np.int64)
 
 
+def _work(work: dict[str, Any]) -> LocalWork:
+    """The work of an order, with the types that its fields have."""
+    weights, channels = work["weights"], work["channels"]
+    return LocalWork(
+        tuple(_whole(width) for width in work["widths"]),
+        work["step"],
+        work["options"],
+        str(work["visit"]),
+        None if weights is None else tuple(float(weight) for weight in weights),
+        None if channels is None else (str(channels[0]), _whole(channels[1])),
+    )
+
+
 def _possible(images_seen: NDArray[np.int64], work: LocalWork, width_count: int) -> bool:
     """Whether a device that trained these widths can have seen this many images at each.
 
-    The widest takes part in every step, so no width saw more; the others saw nothing.
+    The widest takes part in every step, so no width saw more; the others saw nothing. Where one
+    width is drawn for every batch, any of those asked for may have seen the most.
     """
     if images_seen.shape != (width_count,):
         return False
     asked = list(work.widths)
     others = np.delete(images_seen, asked)
+    if work.visit == "one":
+        return bool(images_seen.sum() > 0 and not others.any() and (images_seen >= 0).all())
     widest = images_seen[asked[-1]]
     return bool(
         widest > 0

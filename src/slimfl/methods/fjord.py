@@ -1,0 +1,53 @@
+"""FjORD: S. Horvath et al., "FjORD: fair and accurate federated learning under heterogeneous
+targets with ordered dropout", NeurIPS 2021.
+
+    a device with maximum width p_max, for every batch:
+        draw p uniformly from the widths up to p_max
+        without distillation: one step on CE(net_p(x), y)
+        with distillation:    one step on CE(net_pmax(x), y) + CE(net_p(x), softmax(net_pmax(x)))
+    it sends the p_max block; server: every parameter is the mean over the devices that hold it
+
+The reference averages by samples: set federation.average = "samples" for that.
+"""
+
+from dataclasses import dataclass
+
+from slimfl.methods.heterofl import HeteroFL
+from slimfl.methods.method import Assignment, Random
+from slimfl.population import Device
+
+
+@dataclass(frozen=True)
+class FjORD(HeteroFL):
+    """Ordered dropout: the width is drawn for every batch."""
+
+    name: str = "fjord"
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+        """Any width up to the device's, then the whole block."""
+        block = tuple(range(device.max_width + 1))
+        return Assignment(
+            block,
+            messages=(block,),
+            step="slimtrain-accumulate",  # of one width per batch: the loss of that width
+            visit="one",
+            weights=(1.0,) * len(self.widths),
+        )
+
+
+@dataclass(frozen=True)
+class FjORDWithDistillation(HeteroFL):
+    """The device's widest width learns from labels and teaches the one that was drawn."""
+
+    name: str = "fjord-kd"
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+        """The widest and one other; the widest alone where that was drawn."""
+        block = tuple(range(device.max_width + 1))
+        return Assignment(
+            block,
+            messages=(block,),
+            step="sustrain",
+            visit="widest-and-one",
+            weights=(1.0,) * len(self.widths),
+        )

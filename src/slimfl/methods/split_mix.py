@@ -1,0 +1,36 @@
+"""Split-Mix: J. Hong et al., "Efficient split-mix federated learning for on-demand and in-situ
+customization", ICLR 2022.
+
+    the network is B narrow base networks that share nothing (model.name = "split-mix")
+    a device that can hold b of them trains b base networks per round: one step on the sum of
+        their losses; it sends those
+    server: every base network is the mean over the devices that trained it
+    a width of b/B at test time: the mean of the logits of b base networks
+
+Which base networks a device trains moves on by one with every round and device, so all are visited
+equally often. The reference takes the first from a shuffled cycle and draws the others.
+"""
+
+from dataclasses import dataclass
+
+from slimfl.methods.heterofl import HeteroFL
+from slimfl.methods.method import Assignment, Random
+from slimfl.population import Device
+
+
+@dataclass(frozen=True)
+class SplitMix(HeteroFL):
+    """As many base networks as a device can hold, others in every round."""
+
+    name: str = "split-mix"
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+        """The first base networks in an order that moves on."""
+        block = tuple(range(device.max_width + 1))
+        return Assignment(
+            block,
+            messages=(block,),
+            step="slimtrain-accumulate",
+            weights=(1.0,) * len(self.widths),
+            channels=("roll", round - 1 + device.id),
+        )

@@ -1,0 +1,32 @@
+"""Federated US-Net: J. Yu, T. Huang, "Universally slimmable networks and improved training
+techniques", ICCV 2019, with federated averaging around it.
+
+    every batch: the sandwich rule (narrowest, widest and some widths between);
+        the widest learns from the labels, the others from its output (in-place distillation);
+        gradients add up, one step
+    a device sends all that it trained in one message; server: mean over the devices that hold it
+"""
+
+from dataclasses import dataclass
+
+from slimfl.methods.heterofl import HeteroFL
+from slimfl.methods.method import Assignment, Random
+from slimfl.population import Device
+
+
+@dataclass(frozen=True)
+class USNet(HeteroFL):
+    """The sandwich rule; training.sampled_widths says how many widths take part in a step."""
+
+    name: str = "us-net"
+
+    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+        """All widths up to the device's, sandwiched, in one message."""
+        block = tuple(range(device.max_width + 1))
+        return Assignment(
+            block,
+            messages=(block,),
+            step="ustrain-accumulate",
+            visit="sandwich",
+            weights=(1.0,) * len(self.widths),
+        )

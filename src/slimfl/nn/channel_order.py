@@ -1,0 +1,77 @@
+"""A network with its channels in another order: the same function, other leading channels.
+
+A width is always the *leading* share of the channels. A method whose devices train other channels
+(a rolling window, a random subset) puts those first, trains a leading width, and puts everything
+back. So such a method needs no second kind of sub-network, and every engine can train it.
+
+The order of a layer's channels depends on how many there are and on nothing else, so layers that
+are connected (also by a shortcut) agree. Inputs of the network and classes stay where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from slimfl.nn.layers import Slimmable
+from slimfl.rng import generator
+
+#: A rule and a number: `("roll", 3)` or `("shuffle", 17)`.
+ChannelOrder = tuple[str, int]
+
+RULES = ("roll", "shuffle")
+
+#: So narrow that every axis which can shrink does.
+_NARROW = 1e-9
+
+
+def permutation(order: ChannelOrder, count: int) -> NDArray[np.int64]:
+    """The channels in their new order.
+
+    >>> permutation(("roll", 2), 5).tolist()
+    [3, 4, 0, 1, 2]
+    """
+    rule, number = order
+    if rule == "roll":
+        return np.roll(np.arange(count), number % count)
+    if rule == "shuffle":
+        return generator(number, "channel order", count).permutation(count)
+    raise ValueError(f"unknown channel order {rule!r}; choose from {', '.join(RULES)}")
+
+
+def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
+    """Where each parameter of the reordered network stands in the flat vector.
+
+    `vector[flat_order(...)]` are the parameters of the same function with its channels in the new
+    order.
+    """
+    places: dict[int, NDArray[np.int64]] = {}
+    start = 0
+    for parameter in network.parameters():
+        count = parameter.numel()
+        places[id(parameter)] = np.arange(start, start + count).reshape(tuple(parameter.shape))
+        start += count
+    for module in network.modules():
+        if isinstance(module, Slimmable):
+            narrow = module.active_shapes(_NARROW)
+            for name, parameter in module.named_parameters(recurse=False):
+                for axis, (size, least) in enumerate(
+                    zip(parameter.shape, narrow[name], strict=True)
+                ):
+                    if least < size:
+                        index = _along(module, axis, size, order)
+                        places[id(parameter)] = places[id(parameter)].take(index, axis)
+    return np.concatenate([places[id(p)].reshape(-1) for p in network.parameters()])
+
+
+def _along(layer: Any, axis: int, size: int, order: ChannelOrder) -> NDArray[np.int64]:
+    """The permutation of one axis; values that belong to one channel stay together."""
+    together = getattr(layer, "features_per_channel", 1) if axis == 1 else 1
+    if blocks := getattr(layer, "blocks", 0):
+        together = size // blocks
+    channels = permutation(order, size // together)
+    index: NDArray[np.int64] = (channels[:, None] * together + np.arange(together)).reshape(-1)
+    return index
