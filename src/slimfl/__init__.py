@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from slimfl.api import Run, resume, run
     from slimfl.config import Experiment
     from slimfl.errors import RequestError, RunError
+    from slimfl.export.policy import WidthPolicy
     from slimfl.federation import Callback, Simulation
     from slimfl.methods import Method
     from slimfl.naming import trust
@@ -29,6 +30,7 @@ _HOMES = {
     "SlimConv2d": "slimfl.nn",
     "SlimLinear": "slimfl.nn",
     "ULMobileNet": "slimfl.nn",
+    "WidthPolicy": "slimfl.export.policy",
     "at_width": "slimfl.nn",
     "resume": "slimfl.api",
     "run": "slimfl.api",
@@ -47,6 +49,7 @@ __all__ = [
     "SlimConv2d",
     "SlimLinear",
     "ULMobileNet",
+    "WidthPolicy",
     "at_width",
     "resume",
     "run",

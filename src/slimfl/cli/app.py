@@ -16,6 +16,7 @@ from slimfl.cli.cost import cost
 from slimfl.cli.data import data
 from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
+from slimfl.cli.export import export, pick
 from slimfl.cli.interrupts import interrupts_raise
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
@@ -32,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
+for command in (run, resume, compare, report, export, pick, link, bound, cost, bench, doctor):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")

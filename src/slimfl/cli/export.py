@@ -1,0 +1,159 @@
+"""`slimfl export` and `slimfl pick`: a model leaves the laboratory, at the width that suits."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slimfl.cli.output import Json, aside, check_writable, floats, show, show_json
+from slimfl.cli.trusting import Trust, allow
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder with the files of the run's dataset.")]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--energy",
+        help="Energy preset: horowitz-45nm, kappa-1e-28-1ghz, kappa-1e-28-2ghz, kappa-1e-27-1ghz.",
+    ),
+]
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    width: Annotated[
+        str | None, typer.Option(help="Widths such as 0.5,1.0; all of the run by default.")
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(help="onnx, torch (Python text and safetensors) or safetensors; or several."),
+    ] = "onnx",
+    int8: Annotated[bool, typer.Option("--int8", help="Quantised ONNX files as well.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure the latency of one image on one core.")
+    ] = False,
+    energy: Preset = "horowitz-45nm",
+    out: Annotated[Path | None, typer.Option(help="Folder to write; RUN/export.")] = None,
+    data_dir: DataDir = None,
+    trust: Trust = None,
+    json: Json = False,
+) -> None:
+    """Write the sub-network of each width as a file that works without slimfl."""
+    from slimfl.export.exporting import export as export_run
+
+    allow(trust)
+    widths = floats(width, "--width")
+    folder = out or run / "export"
+    manifest = export_run(
+        run,
+        folder,
+        widths=widths,
+        formats=[name.strip() for name in format.split(",")],
+        int8=int8,
+        energy_preset=energy,
+        measure=measure,
+        data_dir=data_dir,
+    )
+    for model in manifest.models:
+        if model.precision == "float32" and model.run_accuracy not in (None, model.accuracy):
+            aside().print(
+                f"{model.name}: accuracy is {model.accuracy} here and {model.run_accuracy} in the "
+                "run; another processor may round otherwise"
+            )
+    if json:
+        show_json({"folder": folder, "manifest": manifest.as_json()})
+        return
+    from rich import box
+    from rich.table import Table
+
+    from slimfl.export.card import microjoules
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"{manifest.model}, round {manifest.run.round}")
+    table.add_column("model")
+    for heading in ("bytes", "parameters", "multiply-\nadds", "accuracy\n%", "points\nlost",
+                    "energy per\nimage", "latency\nms"):  # fmt: skip
+        table.add_column(heading, justify="right")
+    for model in manifest.models:
+        lost = model.accuracy_loss_points
+        table.add_row(
+            model.name,
+            "\n".join(f"{file.bytes:,}" for file in model.files),
+            f"{model.parameters:,}",
+            f"{model.multiply_adds:,}",
+            f"{100 * model.accuracy:.2f}",
+            "" if lost is None else f"{lost:.2f}",
+            microjoules(model.joules_per_image),
+            "" if model.latency_ms is None else f"{model.latency_ms:.3f}",
+        )
+    table.caption = f"energy: preset {manifest.energy.preset}, a convention, not a measurement"
+    show(table)
+    aside().print(f"export: {folder}", highlight=False, soft_wrap=True)
+
+
+def pick(
+    run: Annotated[Path, typer.Argument(help="Run folder, or the folder of an export.")],
+    max_macs: Annotated[float | None, typer.Option(help="Most multiply-adds per image.")] = None,
+    max_energy_j: Annotated[float | None, typer.Option(help="Most joules per image.")] = None,
+    min_accuracy: Annotated[
+        float | None, typer.Option(help="Least accuracy on the test images, from 0 to 1.")
+    ] = None,
+    max_latency_ms: Annotated[
+        float | None, typer.Option(help="Most milliseconds per image; measured here for a run.")
+    ] = None,
+    energy: Annotated[
+        str | None,
+        typer.Option(help="Energy preset for a run folder; horowitz-45nm. An export has its own."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw accuracy against energy: .png, .pdf or .svg.")
+    ] = None,
+    data_dir: DataDir = None,
+    trust: Trust = None,
+    json: Json = False,
+) -> None:
+    """Choose the width that keeps the limits, and say why."""
+    from dataclasses import asdict
+
+    from slimfl.errors import RequestError
+    from slimfl.export import energy as presets
+    from slimfl.export.manifest import MANIFEST
+    from slimfl.export.picking import Limits, from_export, from_run
+    from slimfl.export.picking import pick as pick_one
+
+    allow(trust)
+    limits = Limits(max_macs, max_energy_j, min_accuracy, max_latency_ms)
+    limits.check()
+    if plot is not None:
+        check_writable(plot)
+    if (run / MANIFEST).is_file():
+        if energy is not None:
+            raise RequestError("an export has its energy preset already: leave out --energy")
+        table = from_export(run)
+    else:
+        measure = max_latency_ms is not None
+        table = from_run(run, energy or presets.DEFAULT, measure=measure, data_dir=data_dir)
+    picked = pick_one(table.choices, limits)
+    if plot is not None:
+        from slimfl.report.figures import save
+        from slimfl.report.figures.energy import energy_figure
+
+        points = [(one.name, one.joules_per_image, one.accuracy) for one in table.choices]
+        save(energy_figure(points, [], table.energy_preset), plot)
+    if json:
+        show_json(
+            {
+                "picked": asdict(picked.choice),
+                "why": picked.why,
+                "limits": asdict(limits),
+                "energy_preset": table.energy_preset,
+                "latency_runtime": table.latency_runtime,
+                "choices": [
+                    {**asdict(one), "broken": limits.broken_by(one)} for one in table.choices
+                ],
+            }
+        )
+        return
+    show(f"{picked.why} (energy preset {table.energy_preset})")
+    for one in table.choices:
+        broken = limits.broken_by(one)
+        if broken:
+            show(f"{one.name} does not fit: {', '.join(broken)}")

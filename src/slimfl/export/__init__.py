@@ -1,0 +1,6 @@
+"""A trained model leaves the laboratory: files per width, what each costs, and which one to use.
+
+`trained` reads a run folder, `exporting` writes the files and their manifest, `picking` chooses a
+width from a table of costs, and `policy` chooses one on the device. This package imports nothing by
+itself, so that `slimfl.WidthPolicy` does not wait for torch.
+"""

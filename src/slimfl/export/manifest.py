@@ -1,0 +1,158 @@
+"""`manifest.json`: what an export holds, one entry per width and precision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field
+
+from slimfl.errors import RequestError
+from slimfl.files import open_plain
+
+MANIFEST = "manifest.json"
+
+#: Bytes of a manifest that is read; ours have some thousand.
+MOST_BYTES = 1_000_000
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{1,100}$")]
+Text = Annotated[str, Field(max_length=300)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class File(_Strict):
+    """One file of an entry."""
+
+    format: Literal["onnx", "torch", "safetensors"]
+    name: Name
+    bytes: Count
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Model(_Strict):
+    """One width at one precision."""
+
+    name: Name
+    width: Annotated[float, Field(gt=0, le=1)]
+    precision: Literal["float32", "int8"]
+    parameters: Count
+    multiply_adds: Count
+    """Of one image."""
+    bits: Count
+    """Of the parameters: 32 each; in int8, 8 per weight and 32 per bias."""
+    accuracy: Share
+    """On the test images, measured with the exported network."""
+    run_accuracy: Share | None = None
+    """What the run recorded for this width in the round of the model."""
+    accuracy_loss_points: float | None = None
+    """int8 alone: how many points of accuracy it lost against float32."""
+    joules_per_image: Positive
+    latency_ms: Positive | None = None
+    """Median of one image; the runtime stands under `latency`."""
+    largest_difference: float | None = None
+    """Between the logits of ONNX Runtime and PyTorch, relative to the largest if that exceeds 1."""
+    files: list[File]
+
+
+class Cascade(_Strict):
+    """Narrow first, full when unsure, on the test images."""
+
+    confidence: Share
+    accuracy: Share
+    full_share: Share
+    """Images about which the full width was asked."""
+    joules_per_image: Positive
+
+
+class Normalisation(_Strict):
+    """(pixels / 255 - mean) / deviation, per channel."""
+
+    mean: list[float]
+    deviation: list[float]
+    folded_into: list[Literal["onnx", "torch"]] = ["onnx", "torch"]
+    """The formats whose network does it itself; for safetensors it is the caller's work."""
+
+
+class Input(_Strict):
+    """What a network takes: unsigned bytes [batch, channel, row, column]."""
+
+    name: Text
+    type: Literal["uint8"] = "uint8"
+    channels: Count
+    rows: Count
+    columns: Count
+    normalisation: Normalisation
+
+
+class Energy(_Strict):
+    """The preset behind `joules_per_image`."""
+
+    preset: Text
+    float32_j: Positive
+    int8_j: Positive
+    source: Text
+
+
+class Latency(_Strict):
+    """How latencies were measured: batches of one image, on one thread, interleaved."""
+
+    runtime: Text
+    repeats: Count
+
+
+class Origin(_Strict):
+    """The run that the model comes from."""
+
+    experiment_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Of what its rounds depend on: two runs with the same one ran the same rounds."""
+    method: Text
+    seed: int
+    round: Count
+    dataset: Text
+    data_sha256: Text
+    test_images: Count
+
+
+class Manifest(_Strict):
+    """The document."""
+
+    kind: Literal["slimfl export"] = "slimfl export"
+    version: Literal[1] = 1
+    model: Name
+    classes: Count
+    run: Origin
+    input: Input
+    energy: Energy
+    latency: Latency | None
+    models: Annotated[list[Model], Field(min_length=1, max_length=1000)]
+    cascade: list[Cascade]
+    versions: dict[str, Text]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return self.model_dump(mode="json")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest in a folder, of whoever's making."""
+    path = folder / MANIFEST
+    with open_plain(path, "rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise RequestError(f"{path} is too large for a manifest")
+    try:
+        return Manifest.model_validate(json.loads(raw))
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RequestError(f"{path} is not a manifest of ours: {where}: {first['msg']}") from None
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{path} is not JSON ({error})") from None

@@ -1,0 +1,110 @@
+"""ONNX files: written by torch's exporter, stripped of what it notes, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from slimfl.errors import RequestError, RunError
+from slimfl.export.deployable import BATCH, Deployable
+
+if TYPE_CHECKING:
+    import onnx
+    import onnxruntime
+
+#: The opset in which torch's exporter is written; runtimes of some years know it.
+OPSET = 18
+
+INPUT, OUTPUT = "images", "logits"
+
+
+def check_installed() -> None:
+    """A package of the `export` extra that is missing is a wrong request."""
+    missing = [
+        name
+        for name in ("onnx", "onnxruntime", "onnxscript")
+        if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise RequestError(
+            f"{' and '.join(missing)} is not installed; install it with "
+            "`pip install '.[export]'` in a checkout of slimfl, or choose --format safetensors"
+        )
+
+
+def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.ModelProto:
+    """A network as an ONNX graph for any number of images."""
+    example = torch.zeros((2, *image_shape), dtype=torch.uint8)
+    try:
+        with _quiet():
+            program: Any = torch.onnx.export(
+                network,
+                (example,),
+                dynamo=True,
+                opset_version=OPSET,
+                input_names=[INPUT],
+                output_names=[OUTPUT],
+                dynamic_shapes={INPUT: {0: torch.export.Dim("batch")}},
+                verbose=False,
+            )
+    except Exception as error:  # whatever tracing makes of a user's own code
+        reason = " ".join(str(error).split())[:300]
+        raise RunError(f"torch cannot write this network as ONNX: {reason}") from error
+    model: onnx.ModelProto = program.model_proto
+    _strip(model)
+    return model
+
+
+def _strip(model: onnx.ModelProto) -> None:
+    """Leave out stack traces: they are larger than small networks and hold paths."""
+    del model.metadata_props[:]
+    model.doc_string = model.graph.doc_string = ""
+    del model.graph.metadata_props[:]
+    del model.graph.value_info[:]
+    graph = model.graph
+    for item in (*graph.node, *graph.initializer, *graph.input, *graph.output):
+        del item.metadata_props[:]
+        item.doc_string = ""
+
+
+def session(contents: bytes) -> onnxruntime.InferenceSession:
+    """ONNX Runtime on one core."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+
+
+def onnx_logits(
+    running: onnxruntime.InferenceSession, images: NDArray[np.uint8]
+) -> NDArray[np.float32]:
+    """The logits of images [sample, channel, row, column], in batches."""
+    parts: list[NDArray[np.float32]] = [
+        running.run([OUTPUT], {INPUT: images[start : start + BATCH]})[0]
+        for start in range(0, len(images), BATCH)
+    ]
+    return np.concatenate(parts)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without remarks about packages and interfaces that do not concern the user."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,175 @@
+"""Which width to use under limits: a pure function over a table of what each costs and reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from slimfl.errors import RequestError
+from slimfl.export import energy
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One width at one precision."""
+
+    name: str
+    width: float
+    parameters: int
+    multiply_adds: int
+    joules_per_image: float
+    accuracy: float
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a choice must keep; None for no limit."""
+
+    max_macs: float | None = None
+    max_energy_j: float | None = None
+    min_accuracy: float | None = None
+    max_latency_ms: float | None = None
+
+    def check(self) -> None:
+        """Refuse limits that no width could keep or break, and none at all."""
+        given = {key: value for key, value in asdict(self).items() if value is not None}
+        options = {key: f"--{key.replace('_', '-')}" for key in asdict(self)}
+        if not given:
+            raise RequestError(f"give at least one limit: {', '.join(options.values())}")
+        for key, value in given.items():
+            if not (math.isfinite(value) and value > 0):
+                raise RequestError(f"{options[key]} is a number above 0, not {value}")
+        if self.min_accuracy is not None and self.min_accuracy > 1:
+            raise RequestError(f"--min-accuracy is a share from 0 to 1, not {self.min_accuracy}")
+
+    def broken_by(self, choice: Choice) -> list[str]:
+        """Why a choice does not fit, in words; empty if it does."""
+        words = []
+        if self.max_macs is not None and choice.multiply_adds > self.max_macs:
+            words.append(f"{choice.multiply_adds:,} multiply-adds exceed {self.max_macs:,.0f}")
+        if self.max_energy_j is not None and choice.joules_per_image > self.max_energy_j:
+            words.append(f"{choice.joules_per_image:.3g} J per image exceed {self.max_energy_j:g}")
+        if self.max_latency_ms is not None:
+            if choice.latency_ms is None:
+                words.append("its latency was not measured")
+            elif choice.latency_ms > self.max_latency_ms:
+                words.append(f"{choice.latency_ms:.3g} ms exceed {self.max_latency_ms:g}")
+        if self.min_accuracy is not None and choice.accuracy < self.min_accuracy:
+            words.append(f"accuracy {choice.accuracy:.4f} is below {self.min_accuracy:g}")
+        return words
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The choice and its reason."""
+
+    choice: Choice
+    why: str
+
+
+def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
+    """The cheapest that is accurate enough, or else the most accurate within the limits.
+
+    Cheaper is less energy, then fewer multiply-adds.
+    """
+    limits.check()
+    fitting = [choice for choice in choices if not limits.broken_by(choice)]
+    if not fitting:
+        told = "; ".join(
+            f"{choice.name}: {', '.join(limits.broken_by(choice))}" for choice in choices
+        )
+        raise RequestError(f"no width keeps these limits ({told}); loosen one")
+
+    def cost(choice: Choice) -> tuple[float, int]:
+        return choice.joules_per_image, choice.multiply_adds
+
+    count = f"{len(fitting)} of {len(choices)}"
+    if limits.min_accuracy is not None:
+        best = min(fitting, key=cost)
+        reason = f"needs the least energy of the {count} that keep the limits"
+    else:
+        best = min(fitting, key=lambda choice: (-choice.accuracy, *cost(choice)))
+        reason = f"is the most accurate of the {count} that keep the limits"
+    return Picked(
+        best,
+        f"{best.name} {reason}: accuracy {best.accuracy:.4f}, {best.multiply_adds:,} multiply-adds "
+        f"and {best.joules_per_image:.3g} J per image",
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Choices and where their numbers come from."""
+
+    choices: list[Choice]
+    energy_preset: str
+    latency_runtime: str | None
+
+
+def from_export(folder: Path) -> Table:
+    """The table of an export, from its manifest alone."""
+    from slimfl.export.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    choices = [
+        Choice(
+            model.name,
+            model.width,
+            model.parameters,
+            model.multiply_adds,
+            model.joules_per_image,
+            model.accuracy,
+            model.latency_ms,
+        )
+        for model in manifest.models
+    ]
+    runtime = manifest.latency.runtime if manifest.latency else None
+    return Table(choices, manifest.energy.preset, runtime)
+
+
+def from_run(
+    path: Path,
+    energy_preset: str = energy.DEFAULT,
+    *,
+    measure: bool = False,
+    data_dir: Path | None = None,
+) -> Table:
+    """The table of a run: the accuracy of its model's round, and what the widths cost."""
+    import torch
+
+    from slimfl.export.deployable import channels_first, deployable
+    from slimfl.export.latency import latencies_ms
+    from slimfl.export.trained import load_trained
+    from slimfl.nn import cost
+
+    preset = energy.preset(energy_preset)
+    trained = load_trained(path, data_dir=data_dir)
+    if not trained.accuracy:
+        raise RequestError(
+            f"the model of {path} is of round {trained.round}, which was not evaluated, so its "
+            "accuracy is not recorded; `slimfl export` measures it, and pick reads that folder"
+        )
+    times: dict[str, float] = {}
+    if measure:
+        image = torch.from_numpy(channels_first(trained.dataset.test.images[:1]))
+        networks = {f"{w}x": deployable(trained, w) for w in trained.experiment.model.widths}
+        times = latencies_ms({name: partial(one, image) for name, one in networks.items()})
+    rows = cost(trained.network, trained.experiment.model.widths, trained.image_shape)
+    choices = [
+        Choice(
+            f"{trained.model_name}-{row.width}x",
+            row.width,
+            row.parameters,
+            row.multiply_adds,
+            preset.joules(row.multiply_adds),
+            trained.accuracy[f"{row.width}x"],
+            times.get(f"{row.width}x"),
+        )
+        for row in rows
+        if f"{row.width}x" in trained.accuracy  # a method may train fewer widths
+    ]
+    return Table(choices, preset.name, "PyTorch" if measure else None)

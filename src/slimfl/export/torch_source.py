@@ -1,0 +1,120 @@
+"""A network as Python text: torch's own layers and a `forward`, no slimfl and no pickle.
+
+torch's archives (`.pt2`) hold a pickle of the example inputs, and `torch.export.load` unpickles. So
+the weights are a safetensors file, and the network is a module that a person can read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slimfl.errors import RunError
+from slimfl.export.deployable import Deployable
+
+_HEAD = '''"""Sub-network {name}: raw bytes in, logits out. Needs torch and safetensors.
+
+    network = load("{name}.safetensors")
+    logits = network(images)  # uint8 [sample, channel, row, column]
+"""
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+'''
+
+_LOAD = '''
+
+def load(path: str) -> Network:
+    """The network with its weights."""
+    network = Network()
+    network.network.load_state_dict(load_file(path))
+    return network.eval()
+'''
+
+#: What the text of `forward` may name besides torch.
+_GLOBALS = {
+    "torch": "",
+    "device": "from torch import device",
+    "inf": "from math import inf",
+    "nan": "from math import nan",
+}
+
+
+def source(network: Deployable, name: str) -> str:
+    """A module that builds the same network; `name` is letters, digits, dots and dashes."""
+    try:
+        traced = torch.fx.symbolic_trace(network)
+        for node in traced.graph.nodes:
+            node.type = None  # annotations would need imports of their own
+        code = traced.graph.python_code("self")
+        named = [key for key in code.globals if re.search(rf"\b{re.escape(key)}\b", code.src)]
+        foreign = [key for key in named if key not in _GLOBALS]
+        if foreign:
+            raise ValueError(f"forward uses {', '.join(foreign)}")
+        body = _constructor(traced, set(network.state_dict()))
+    except Exception as error:  # whatever tracing makes of a user's own code
+        reason = " ".join(str(error).split())[:300]
+        raise RunError(
+            f"this network cannot be written as plain torch layers ({reason}); "
+            "choose --format onnx or safetensors"
+        ) from error
+    imports = [line for key, line in _GLOBALS.items() if line and key in named]
+    forward = re.sub(r"^", "    ", code.src.strip("\n"), flags=re.MULTILINE)
+    forward = "\n".join(line.rstrip() for line in forward.splitlines())
+    head = _HEAD.format(name=name) + "".join(f"{line}\n" for line in imports)
+    return f"{head}\n\nclass Network(nn.Module):\n{body}\n\n{forward}\n{_LOAD}"
+
+
+def _constructor(traced: torch.fx.GraphModule, stored: set[str]) -> str:
+    lines = ["    def __init__(self):", "        super().__init__()"]
+    for name, module in traced.named_modules():
+        place, _, own = name.rpartition(".")
+        parent = f"self.get_submodule({place!r})" if place else "self"
+        plain = type(module) is nn.Module or isinstance(module, torch.fx.GraphModule)
+        if name:
+            lines.append(f"        {parent}.add_module({own!r}, {_layer(module, plain)})")
+        if plain:
+            here = f"self.get_submodule({name!r})" if name else "self"
+            lines += [f"        {here}.{each}" for each in _own_tensors(module, name, stored)]
+    return "\n".join(lines)
+
+
+def _layer(module: nn.Module, plain: bool) -> str:
+    """The call that makes a layer: torch prints its layers that way."""
+    if plain:
+        return "nn.Module()"
+    text = repr(module)
+    if getattr(nn, type(module).__name__, None) is not type(module) or "\n" in text:
+        raise ValueError(f"a {type(module).__name__} has no such form")
+    return f"nn.{text}"
+
+
+def _own_tensors(module: nn.Module, place: str, stored: set[str]) -> list[str]:
+    """Parameters and buffers that are no layer's; what the weights' file lacks is written out."""
+    lines = []
+    for name, parameter in module.named_parameters(recurse=False):
+        lines.append(
+            f"register_parameter({name!r}, nn.Parameter(torch.empty({tuple(parameter.shape)})))"
+        )
+    for name, buffer in module.named_buffers(recurse=False):
+        kept = f"{place}.{name}".lstrip(".") in stored
+        value = f"torch.empty({tuple(buffer.shape)})" if kept else _literal(buffer)
+        lines.append(f"register_buffer({name!r}, {value}, persistent={kept})")
+    return lines
+
+
+def _literal(buffer: Tensor) -> str:
+    if buffer.numel() > 1000:
+        raise ValueError("it holds a large constant")
+    return f"torch.tensor({buffer.tolist()!r})"
+
+
+def rebuilt(text: str) -> Any:
+    """What the module defines, for a check that it computes the same."""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<exported>", "exec"), namespace)
+    return namespace["Network"]().eval()

@@ -1,0 +1,137 @@
+"""The model of a run folder, ready to leave it.
+
+A folder may come from a stranger: names in it are resolved by `slimfl.naming`, weights are
+safetensors, and neither its method nor its channel is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from slimfl.config import Experiment
+from slimfl.data import Dataset, load_section
+from slimfl.errors import RequestError
+from slimfl.federation import RunFolder, own
+from slimfl.federation.storage.fitting import KEPT, check_fits
+from slimfl.federation.storage.part_state import shapes
+from slimfl.federation.storage.run_folder import resume_command
+from slimfl.nn import build, flatten, load_flat
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A network with the weights of a run's newest checkpoint, and what belongs to it."""
+
+    experiment: Experiment
+    dataset: Dataset
+    network: nn.Module
+    round: int
+    """The round after which these were the weights."""
+    accuracy: dict[str, float]
+    """What the run recorded for that round by width; empty if it was not evaluated then."""
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, rows and columns."""
+        rows, columns, channels = self.dataset.train.images.shape[1:]
+        return channels, rows, columns
+
+    @property
+    def model_name(self) -> str:
+        """A name for files and documents: letters, digits, dots and dashes, whoever chose it."""
+        known = self.experiment.model.name.rpartition(":")[2]
+        name = type(self.network).__name__ if known == "own" else known
+        return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:60] or "model"
+
+    def chosen(self, widths: tuple[float, ...] | None) -> tuple[float, ...]:
+        """The widths asked for, narrowest first, or all; others than the run's are refused."""
+        trained = self.experiment.model.widths
+        wrong = [width for width in widths or () if width not in trained]
+        if wrong:
+            raise RequestError(
+                f"this run has no width {', '.join(map(str, wrong))}; "
+                f"choose from {', '.join(map(str, trained))}"
+            )
+        return tuple(sorted(set(widths))) if widths else trained
+
+
+def load_trained(
+    path: Path,
+    *,
+    network: nn.Module | None = None,
+    dataset: Dataset | None = None,
+    data_dir: Path | None = None,
+) -> Trained:
+    """Read a run folder; what it cannot hold, its author's own network or data, is given again."""
+    folder = RunFolder.open(path)
+    experiment, provenance = folder.experiment(), folder.provenance()
+    _check_own(provenance, network, dataset)
+    lines = folder.metrics()
+    checkpoint = folder.checkpoint(at_most=len(lines))
+    if checkpoint is None:
+        raise RequestError(
+            f"{path} has no intact checkpoint, so there is no model in it yet; "
+            f"`{resume_command(path)}` trains one"
+        )
+    section = experiment.data
+    if data_dir is not None:
+        section = section.model_copy(update={"dir": data_dir})
+    dataset = dataset or load_section(section)
+    if provenance.get("data_sha256", dataset.checksum) != dataset.checksum:
+        raise RequestError(
+            f"this run was made with other {dataset.name} data; give --data-dir the folder with "
+            "the original files"
+        )
+    network = network or build(
+        experiment.model.name,
+        experiment.model.options,
+        in_channels=dataset.train.images.shape[-1],
+        classes=dataset.classes,
+        initialisation=experiment.model.initialisation,
+        seed=experiment.seed,
+    )
+    kept = {name: value for name, value in checkpoint.tensors.items() if name.startswith(KEPT)}
+    check_fits(checkpoint, experiment, dataset.checksum, len(flatten(network)), shapes(kept))
+    weights = checkpoint.tensors["global"]
+    if not np.isfinite(weights).all():
+        raise RequestError(
+            f"the model of round {checkpoint.round} has weights that are not finite: its training "
+            "diverged, so there is nothing to export"
+        )
+    load_flat(network, weights)
+    recorded = lines[checkpoint.round - 1].accuracy if checkpoint.round else {}
+    return Trained(experiment, dataset, network.eval(), checkpoint.round, dict(recorded))
+
+
+def _check_own(
+    provenance: dict[str, object], network: nn.Module | None, dataset: Dataset | None
+) -> None:
+    """Refuse a run without the objects it was made with, and other ones in their place."""
+    made_with = own.recorded(provenance) or {}
+    given: dict[str, dict[str, str]] = {}
+    if network is not None:
+        given["network"] = own.of_network(network, flatten(network))
+    if dataset is not None:
+        given["dataset"] = own.of_dataset(dataset)
+    for kind in ("network", "dataset"):
+        if kind in made_with and kind not in given:
+            name = made_with[kind].get("name", "unnamed")
+            raise RequestError(
+                f"this run was made with a {kind} of its author's own ({name}), which a run folder "
+                "cannot hold: in Python, slimfl.export.exporting.export(path, out, "
+                f"{kind}=...) takes it"
+            )
+        if kind in given and kind not in made_with:
+            raise RequestError(
+                f"this run was made with the {kind} that its experiment.toml names: leave out "
+                f"{kind}=..."
+            )
+        if kind in given and made_with[kind].get("fingerprint") != given[kind]["fingerprint"]:
+            raise RequestError(
+                f"this run was made with another {kind} than the one given: pass the original"
+            )
