@@ -45,7 +45,7 @@ def segments_picture() -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2))
     for ax, widths in zip(axes, [(0.5, 1.0), (0.25, 0.5, 0.75, 1.0)], strict=True):
         layer = SlimConv2d(16, 16, 1, bias=False)
-        number = segments(layer, widths).of.reshape(16, 16)
+        number = segments(layer, widths).segment_of.reshape(16, 16)
         colours = [LH, RH] if len(widths) == 2 else [LH, "#61a5c2", "#f2b880", RH]
         ax.imshow(number, cmap=mpl.colors.ListedColormap(colours), interpolation="nearest")
         ax.set(xticks=[], yticks=[])

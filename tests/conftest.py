@@ -1,4 +1,4 @@
-"""One thread a test process, as the suite runs several side by side; one browser for its pages."""
+"""One thread per test process, as several run side by side; one browser for the pages."""
 
 import os
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ import pytest
 from slimfl.errors import RequestError
 from slimfl.files import open_plain as open_file
 from slimfl.files import own_folder, read_plain, replacing, write_atomically
-from slimfl.report.whole_file import whole_file
+from slimfl.report.atomic_write import atomic_write
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(tmp_path, ow
 @pytest.mark.parametrize("name", [".report.html.{pid}.tmp", "report.html.tmp"])
 def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, owners, name):
     (tmp_path / name.format(pid=os.getpid())).symlink_to(owners)
-    with whole_file(tmp_path / "report.html") as temporary:
+    with atomic_write(tmp_path / "report.html") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "report.html").read_text() == "new"
     assert owners.read_text() == "precious"
@@ -102,7 +102,7 @@ def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_pat
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [".others.00ff.tmp", "it"]
 
 
-def test_many_writers_at_once_leave_one_whole_file(tmp_path):
+def test_many_writers_at_once_leave_one_atomic_write(tmp_path):
     path = tmp_path / "it"
     contents = [bytes([letter]) * 100_000 for letter in b"abcd"]
 

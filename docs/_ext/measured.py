@@ -37,7 +37,7 @@ def recipe_table(document: dict[str, Any]) -> str:
     )
     lines = [
         f"`{document['command']}`: {document['rounds']} rounds, "
-        f"{document['images_per_device_and_round']:,} images a device and round, learning rate "
+        f"{document['images_per_device_and_round']:,} images per device and round, learning rate "
         f"1e-3, {document['radio__channel']} channel, alpha = {document['data__alpha']:g}, "
         f"{len(document['seeds'])} seeds.",
         "",
@@ -127,7 +127,7 @@ def bench_picture(document: dict[str, Any], path: Path) -> None:
         ax.barh(names, middle, xerr=reach, color=colours, ecolor="#333333", capsize=3)
         ax.set_title(kind, loc="left", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[-1, 0].set_xlabel("images a second (median, whiskers from smallest to largest)")
+    axes[-1, 0].set_xlabel("images per second (median, whiskers from smallest to largest)")
     figure.savefig(path)
     plt.close(figure)
 
@@ -149,6 +149,6 @@ def growth_picture(growth: dict[str, Any], path: Path) -> None:
         ax.set_xticks(range(len(rows)), labels, rotation=30)
         ax.set(title=axis, ylim=(0, None))
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("images a second")
+    axes[0].set_ylabel("images per second")
     figure.savefig(path)
     plt.close(figure)

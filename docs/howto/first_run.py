@@ -10,7 +10,7 @@ def main() -> None:
             method=method,
             seed=1,
             rounds=10,
-            training__steps=10,  # local steps a round
+            training__steps=10,  # local steps per round
             training__learning_rate=5e-3,
             data__dataset="synthetic",  # the default is "fashion-mnist"
             data__alpha=1.0,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dispatch.h"
-#include "image_engine.h"
+#include "ul_mobilenet.h"
 
 namespace slimfl::SLIMFL_LEVEL {
 

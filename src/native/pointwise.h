@@ -2,7 +2,7 @@
 //
 // In the first one, all widths share their input.  A narrow width's output is the sum over the
 // leading input channels only, a partial sum of the next wider one's: the input channels are
-// visited in segments, one a width, and each width's result is taken after its segment.  Backward,
+// visited in segments, one per width, and each width's result is taken after its segment.  Backward,
 // an input channel of segment s receives from output channel o the gradients of all widths from
 // max(s, segment of o) on; given the sums of those gradients (`suffix` below), both gradients cost
 // no more than the widest width alone.

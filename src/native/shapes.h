@@ -37,7 +37,7 @@ struct Shapes {
     int widths() const { return static_cast<int>(active.size()); }
     int pixels() const { return height * width; }
 
-    // Floating-point operations an image of training at the given widths costs when every width
+    // Floating-point operations that training one image at the given widths costs when every width
     // is computed on its own: forward, weight gradients and input gradients, the latter not for
     // the first layer.  A multiply-add counts as two; padding counts as computed.
     double textbook_flops(const std::vector<int>& widths) const;

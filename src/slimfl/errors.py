@@ -1,4 +1,4 @@
-"""The ways a command can end badly, told apart by their exit status."""
+"""The ways a command can end badly, distinguished by their exit status."""
 
 
 class RequestError(Exception):

@@ -150,7 +150,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
         for row, update in enumerate(outcomes):
             order = plan.assignments[row].channels
             places = flat_order(twin.network, order)
-            block = places[cut.of <= caps[row]]
+            block = places[cut.segment_of <= caps[row]]
             outside = np.setdiff1d(np.arange(len(model)), block)
             # nothing outside the window was trained
             assert (update.parameters[outside] == model[outside]).all()

@@ -152,7 +152,7 @@ def test_what_is_not_slimmable_is_in_segment_1():
     cut = segments(network, (0.5, 1.0))
     start = 0
     for name, parameter in network.named_parameters():
-        block = cut.of[start : start + parameter.numel()]
+        block = cut.segment_of[start : start + parameter.numel()]
         start += parameter.numel()
         if name.startswith(("offset", "last")):
             assert (block == 0).all()

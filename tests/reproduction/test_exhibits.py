@@ -13,10 +13,10 @@ from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RoundRecord, RunFolder
 from slimfl.reproduction import paper
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.archive import pack
 from slimfl.reproduction.cells.scale import ALPHAS, SCALES
 from slimfl.reproduction.exhibits import RECIPES
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import Final
 from slimfl.reproduction.exhibits.table6 import decoded
 from slimfl.reproduction.judging.check import differences, same_engine

@@ -7,9 +7,9 @@ from statistics import fmean, stdev
 import pytest
 from tests.reproduction.test_exhibits import LONG, papers_runs, record
 
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import SCALES
 from slimfl.reproduction.exhibits import RECIPES
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.judging.paired import difference, student_t
 from slimfl.reproduction.judging.reasons import reason
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Verdict

@@ -49,8 +49,8 @@ def global_loss(problem, model):
 
 
 def test_widths_are_the_leading_coordinates(uneven):
-    assert uneven.segments.of.tolist() == [0, 0, 1, 1, 1, 2, 2]
-    assert np.bincount(ridge_problem((0.25,) * 4).segments.of).tolist() == [4] * 4
+    assert uneven.segments.segment_of.tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert np.bincount(ridge_problem((0.25,) * 4).segments.segment_of).tolist() == [4] * 4
     with pytest.raises(RequestError, match="take fewer"):
         ridge_problem((0.25,) * 4, dimension=3)
 
@@ -241,7 +241,7 @@ def test_the_gap_of_iid_devices_follows_the_exact_recursion():
     channel, coding = link(POOR, 2)
     p = channel.decoding_probabilities(coding)
     per_segment = exact_variance(problem, problem.optimum, p).noise / problem.segments.sizes
-    noise = np.diag(per_segment[problem.segments.of])
+    noise = np.diag(per_segment[problem.segments.segment_of])
     mean, covariance, gaps = -problem.optimum, np.zeros((16, 16)), []
     L, mu = problem.smoothness, problem.strong_convexity
     for t in range(1, 301):

@@ -24,10 +24,10 @@ if not hasattr(os, "fork"):
 def quick_report(monkeypatch):
     """A short page in place of the report, written in the same way."""
     import slimfl.report
-    from slimfl.report.whole_file import whole_file
+    from slimfl.report.atomic_write import atomic_write
 
     def write(records, path):
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("\n".join(str(record.path) for record in records))
         return path
 

@@ -1,6 +1,6 @@
 """Federated averaging on pfl's simulator; see README.md.
 
-pfl runs one process a core, each with its share of the devices, and sums over them with
+pfl runs one process per core, each with its share of the devices, and sums over them with
 `torch.distributed`. The worker is rank 0 and starts the others as `torchrun` would.
 """
 

@@ -92,7 +92,7 @@ class Runner:
 
 
 def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
-    """A runner of this package; its devices are dealt out to the processes."""
+    """A runner of this package; its devices are distributed over the processes."""
     commands = []
     for rank in range(processes):
         devices = len(range(rank, work.devices, processes))

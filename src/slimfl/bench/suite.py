@@ -34,7 +34,7 @@ POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)
 #: Images of all devices together while the number on each of them grows.
 LOCAL_TOTAL = 4_000
-#: Devices and images a device on which other frameworks are compared.
+#: Devices and images per device on which other frameworks are compared.
 PEER_WORK = ((10, 500), (200, 20))
 PEER_REPETITIONS = 3
 #: How many times less work the slowest runner does.
@@ -184,7 +184,7 @@ def _evaluation(work: Work, repetitions: int) -> dict[str, Any]:
 
 
 def _growth(repetitions: int = 4) -> dict[str, Any]:
-    """Native engine: images a second along each axis."""
+    """Native engine: images per second along each axis."""
     populations = {
         f"{count} devices": local_runner(
             "native", Work(devices=count, images_per_device=5, batch_size=5, cohort=100)

@@ -30,7 +30,7 @@ def bench(
     from slimfl.bench.suite import benchmark
     from slimfl.bench.table import tables
     from slimfl.errors import RequestError
-    from slimfl.report.whole_file import whole_file
+    from slimfl.report.atomic_write import atomic_write
 
     found = find_peers(peers_dir) if peers else []
     if peers and not found:
@@ -44,7 +44,7 @@ def bench(
         tell=lambda text: aside().print(text, highlight=False),
     )
     if out is not None:
-        with whole_file(out) as temporary:
+        with atomic_write(out) as temporary:
             temporary.write_text(json_module.dumps(document, indent=1) + "\n")
     if json:
         show_json(document)

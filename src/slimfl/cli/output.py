@@ -18,7 +18,7 @@ Json = Annotated[
 ]
 On = Annotated[
     str | None,
-    typer.Option(help="Runs side by side: local (one a core), ray, or ray://HOST:PORT."),
+    typer.Option(help="Runs side by side: local (one per core), ray, or ray://HOST:PORT."),
 ]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Channel = Annotated[str | None, typer.Option(help="good or poor.")]
 Noise = Annotated[float | None, typer.Option(help="Noise power, instead of a named channel.")]
 Efficiency = Annotated[
-    str, typer.Option(help="u/W per segment in bit/s/Hz: one number, or one a segment.")
+    str, typer.Option(help="u/W per segment in bit/s/Hz: one number, or one per segment.")
 ]
 Split = Annotated[
     str | None,

@@ -104,7 +104,7 @@ def run(
             federation__devices=devices,
             engine="flower" if superlink and engine is None else engine,
             seed=seeds,
-            threads=1 if on else None,  # one core a run
+            threads=1 if on else None,  # one core per run
             data__dir=data_dir.absolute() if data_dir else None,
         )
         for one in experiments:

@@ -138,9 +138,9 @@ class TrainingSection(Section):
     """Adam only."""
     batch_size: Count = 16
     epochs: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Local epochs a round (the paper: 1); give this or `steps`, not both."""
+    """Local epochs per round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None
-    """Local steps a round instead of whole epochs; 100 when neither is given."""
+    """Local steps per round instead of whole epochs; 100 when neither is given."""
     proximal_mu: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """FedProx: the loss has half of this times the squared distance to the round's model added."""
     optimiser_state: Literal["kept", "fresh"] = "kept"

@@ -1,6 +1,6 @@
 """The torch engine: any network of slimmable layers, on a CPU or a GPU.
 
-On a CPU, devices train side by side, one a core: that uses the cores better than splitting every
+On a CPU, devices train side by side, one per core: that uses the cores better than splitting every
 small convolution over all of them, and the numbers do not depend on how many cores there are.
 Where steps are small, and on a GPU, devices with equal schedules train as one cohort.
 """
@@ -96,7 +96,7 @@ class TorchEngine:
     def _train_side_by_side(
         self, pool: ThreadPoolExecutor, start: Vector, schedules: dict[int, LocalSchedule]
     ) -> Iterator[Update]:
-        """One device a thread, the one with the most samples first."""
+        """One device per thread, the one with the most samples first."""
         largest_first = sorted(schedules, key=lambda device: -len(schedules[device].samples))
         futures = {
             device: pool.submit(self._train_one, start, device, schedules[device])

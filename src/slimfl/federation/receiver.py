@@ -91,10 +91,10 @@ class Receiver:
             if not delivered:
                 continue
             try:
-                check_update(update.parameters, len(self.segments.of))
+                check_update(update.parameters, len(self.segments.segment_of))
                 received = receptions.payloads[k] if receptions.payloads is not None else None
                 parameters = self._received(update.parameters, sent[k], received, orders[k])
-                check_update(parameters, len(self.segments.of))
+                check_update(parameters, len(self.segments.segment_of))
             except RefusedUpdateError as error:
                 log.warning(
                     "round %d: update of device %d refused: it %s",
@@ -163,7 +163,7 @@ class Receiver:
         """The bytes on the air, for channels that touch them."""
         if not self.channel.needs_payload:
             return None
-        expected = self.segments.of.shape
+        expected = self.segments.segment_of.shape
         return [
             [
                 update.parameters[self._positions(message, order)].copy().view(np.uint8)

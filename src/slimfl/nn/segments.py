@@ -19,22 +19,22 @@ from slimfl.nn.layers import Slimmable
 class Segments:
     """For every flat parameter, the (zero-based) number of its segment."""
 
-    of: NDArray[np.uint8]
+    segment_of: NDArray[np.uint8]
     widths: tuple[float, ...]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Parameters in each segment."""
-        return np.bincount(self.of, minlength=len(self.widths))
+        return np.bincount(self.segment_of, minlength=len(self.widths))
 
     @cached_property
     def positions(self) -> tuple[NDArray[np.int64], ...]:
         """Where each segment's parameters stand in the flat vector."""
-        return tuple(np.flatnonzero(self.of == i) for i in range(len(self.widths)))
+        return tuple(np.flatnonzero(self.segment_of == i) for i in range(len(self.widths)))
 
     def mask(self, width: float) -> NDArray[np.bool_]:
         """Xi of a width: which parameters it uses."""
-        return self.of <= self.widths.index(width)
+        return self.segment_of <= self.widths.index(width)
 
 
 def segments(network: nn.Module, widths: tuple[float, ...]) -> Segments:

@@ -20,7 +20,7 @@ from typing import Any
 
 from slimfl.errors import RequestError
 from slimfl.report import save
-from slimfl.report.whole_file import whole_file
+from slimfl.report.atomic_write import atomic_write
 from slimfl.reproduction.cells import archive as archives
 from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.cell import Cell
@@ -193,5 +193,5 @@ def cells_of(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
 
 
 def _text(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

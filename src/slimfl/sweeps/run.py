@@ -27,9 +27,9 @@ def run_jobs(
 ) -> None:
     """Finish all jobs; a folder that is asked for twice is run once.
 
-    `on` is `local` (one process a core, or as many as `workers`), `ray` (a cluster started on this
-    machine) or the address of one, such as `ray://head:10001`. With `verify`, the last checkpoint
-    of what looks complete is read, and a damaged one is made again.
+    `on` is `local` (one process per core, or as many as `workers`), `ray` (a cluster started on
+    this machine) or the address of one, such as `ray://head:10001`. With `verify`, the last
+    checkpoint of what looks complete is read, and a damaged one is made again.
     """
     check_place(on)
     wanted = list({job.folder: job for job in jobs}.values())

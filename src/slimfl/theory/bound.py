@@ -107,7 +107,7 @@ class Advice:
 def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advice:
     """Section V's favourable conditions as a rule on the terms 1/p of the bound.
 
-    * Extremely poor: the last segment reaches the server less than once a round (K p < 1), by
+    * Extremely poor: the last segment reaches the server less than once per round (K p < 1), by
       SlimFL and by Vanilla FL. The bound assumes K p deliveries, so it is void there and its 1/p
       term dominates: the widest Vanilla FL that does arrive is preferable.
     * Extremely good: with everything in one message D is within 5% of S, its value on a perfect
@@ -134,8 +134,8 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
     if devices * max(last, whole[-1]) < 1:
         best = max((i for i in range(count) if devices * whole[i] >= 1), default=0)
         reason = (
-            f"extremely poor channel: the last segment arrives {devices * last:.2g} times a round "
-            f"from {devices} devices, so the bound's term 1/p for it is void or dominates; "
+            f"extremely poor channel: the last segment arrives {devices * last:.2g} times per "
+            f"round from {devices} devices, so the bound's term 1/p for it is void or dominates; "
             f"{names[best]} arrives {devices * whole[best]:.2g} times"
         )
         return Advice(names[best], reason, terms)

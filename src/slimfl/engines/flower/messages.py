@@ -39,7 +39,7 @@ class Order:
     moments: Moments
     """The server's normalisation of images, which is every device's."""
     data_sha256: str
-    """The checksum of the dataset that is dealt out."""
+    """The checksum of the dataset that is distributed."""
     state: OptimiserState
     """What the device keeps from its last round; empty in its first."""
 

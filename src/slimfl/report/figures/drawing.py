@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slimfl.errors import RequestError
-from slimfl.report.whole_file import whole_file
+from slimfl.report.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def save(figure: Figure, path: Path) -> Path:
     import matplotlib
 
     undated = {"png": None, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    with whole_file(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "slimfl"}):
+    with atomic_write(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "slimfl"}):
         figure.savefig(temporary, format=kind, dpi=200, metadata=undated)
     return path
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
+from slimfl.report.atomic_write import atomic_write
 from slimfl.report.pages import sections
 from slimfl.report.pages.page_shell import asset, page_shell, section
-from slimfl.report.whole_file import whole_file
 from slimfl.results import curves
 from slimfl.results.curves import DEVICES, POINTS
 from slimfl.results.groups import Group, by_scene, group
@@ -20,7 +20,7 @@ from slimfl.results.summary import Summary, summarise
 def write_report(records: Iterable[RunRecord], path: Path) -> Path:
     """Write the report of these runs and return its path."""
     contents = page(list(records))
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(contents, encoding="utf-8")
     return path
 

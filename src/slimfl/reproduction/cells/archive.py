@@ -31,7 +31,7 @@ from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation.storage import checkpoint as checkpoints
 from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS, PARTITION
 from slimfl.radio import outage_link
-from slimfl.report.whole_file import whole_file
+from slimfl.report.atomic_write import atomic_write
 from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.sweeps import same_rounds
@@ -319,5 +319,5 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _write(path: Path, contents: bytes) -> None:
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(contents)

@@ -28,7 +28,7 @@ class Scale:
     seeds_study: int
     """Of the study of Vanilla FL."""
     steps: int | None
-    """Local steps a round with 10 devices; None for the paper's whole epoch."""
+    """Local steps per round with 10 devices; None for the paper's whole epoch."""
     test_samples: int | None
     evaluate_every: int
     convergence_window: int

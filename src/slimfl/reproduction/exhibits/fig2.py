@@ -80,9 +80,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             order(0.1, "slimtrain", "ustrain"),
         ],
         notes=[
-            "Good channel, 10 devices. USTrain and SlimTrain step once a width, as the text says; "
-            "read as in the appendix, USTrain under Adam is SUSTrain with equal weights (E13). "
-            "They take two optimiser steps a batch where SUSTrain takes one.",
+            "Good channel, 10 devices. USTrain and SlimTrain step once per width, as the text "
+            "says; read as in the appendix, USTrain under Adam is SUSTrain with equal weights "
+            "(E13). They take two optimiser steps per batch where SUSTrain takes one.",
             scale.shortened,
         ],
         figure=curves_figure(panels, 2),

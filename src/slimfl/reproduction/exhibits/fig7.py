@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slimfl.report.figures import colours
-from slimfl.reproduction.cells import table3_runs as base
 from slimfl.reproduction.cells.cell import Cell, cell
 from slimfl.reproduction.cells.scale import Scale
+from slimfl.reproduction.exhibits import table3_runs as base
 from slimfl.reproduction.exhibits.exhibit import (
     Exhibit,
     Final,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slimfl.reproduction import paper
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import ALPHAS, Scale
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import (
     Exhibit,
     Final,

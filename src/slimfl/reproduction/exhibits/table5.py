@@ -30,7 +30,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     """SlimFL against the two Vanilla FL that it replaces."""
     powers, operations = zip(*(costs(name) for name in ("slimfl", VANILLA_ALL)), strict=True)
     rows = [
-        ["transmit power, mW a round", *_cells(paper.POWER_A_ROUND_MW, powers, 1)],
+        ["transmit power, mW per round", *_cells(paper.POWER_A_ROUND_MW, powers, 1)],
         ["computing, million operations", *_cells(paper.MFLOPS_A_ROUND, operations, 2)],
     ]
     return Exhibit(

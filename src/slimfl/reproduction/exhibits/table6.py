@@ -8,8 +8,8 @@ from slimfl.config import RadioSection
 from slimfl.methods import full_assignment, method
 from slimfl.radio import decoding_frequencies, outage_link, segment_bits, signal
 from slimfl.reproduction import paper
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import Scale
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 

@@ -9,8 +9,8 @@ from statistics import fmean, stdev
 from slimfl.federation import convergence, finished
 from slimfl.methods import VANILLA_ALL, expand
 from slimfl.reproduction import paper
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.scale import ALPHAS, Scale
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import UNFINISHED, Exhibit, Recipe, Runs, Table
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
 from slimfl.results import RunRecord

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 from slimfl.reproduction import paper
-from slimfl.reproduction.cells import table3_runs as grid
 from slimfl.reproduction.cells.cell import Cell, cell
 from slimfl.reproduction.cells.scale import Scale
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import (
     UNFINISHED,
     Exhibit,

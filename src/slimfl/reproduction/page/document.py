@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
+from slimfl.report.atomic_write import atomic_write
 from slimfl.report.pages.page_shell import asset, page_shell, section
-from slimfl.report.whole_file import whole_file
 from slimfl.reproduction.judging import paired
 from slimfl.reproduction.judging.verdict import Verdict
 from slimfl.reproduction.page import findings, printed
 from slimfl.reproduction.page.findings import Finding
 
-#: The style and the sign of every verdict, told apart without colour. No claim, no badge.
+#: The style and the sign of every verdict, distinguishable without colour. No claim, no badge.
 _MARKS = {
     Verdict.AGREES: ("agrees", "✓"),
     Verdict.ORDER: ("order", "◐"),
@@ -54,7 +54,7 @@ _GLOSSARY = {
 def write_page(document: Mapping[str, Any], out: Path) -> Path:
     """Write OUT/index.html from the results; pictures are put into the page."""
     path, contents = out / "index.html", page(document, out)
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(contents, encoding="utf-8")
     return path
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from slimfl.reproduction.cells import table3_runs as grid
+from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.judging.verdict import Measure
 from slimfl.reproduction.page import printed
 from slimfl.results.ties import is_tie

@@ -65,7 +65,7 @@ class ConvexProblem:
 
     @cached_property
     def masks(self) -> NDArray[np.bool_]:
-        """Xi_i, a row a width."""
+        """Xi_i, one row per width."""
         return np.array([self.segments.mask(width) for width in self.segments.widths])
 
     @cached_property
@@ -136,7 +136,7 @@ class ConvexProblem:
         if not self.shared_noise:
             later = (widths**2)[::-1].cumsum()[::-1]
         per_coordinate = later * self.noise_shares / self.segments.sizes
-        return np.sqrt(np.outer(self.noise_variances, per_coordinate[self.segments.of]))
+        return np.sqrt(np.outer(self.noise_variances, per_coordinate[self.segments.segment_of]))
 
     def gradients(self, models: Floats) -> Floats:
         """The mean of g^k over the sampling noise: for R models, R x K x d."""
@@ -237,7 +237,7 @@ def measure_gap(
     devices meet the gains of devices r K to r K + K - 1 of the channel, and its result does not
     depend on how many others there are. A row a repetition.
     """
-    devices, of = problem.devices, problem.segments.of
+    devices, of = problem.devices, problem.segments.segment_of
     probabilities = channel.decoding_probabilities(signal)
     models = np.tile(problem.start, (repetitions, 1))
     wanted = {t: column for column, t in enumerate(rounds)}

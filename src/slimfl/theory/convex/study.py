@@ -59,7 +59,7 @@ SCALES = {
     "paper": Scale(repetitions=400, rounds=2000, draws=100_000),
 }
 DEVICES = 10
-#: The last of two segments arrives from 10 devices 0.26 times a round.
+#: The last of two segments arrives from 10 devices 0.26 times per round.
 STUDY_CHANNELS = CHANNELS | {"extreme": -31.0}
 #: All segments together, as many bits as the paper's two: more segments are smaller ones.
 TOTAL_EFFICIENCY = 3.0

@@ -37,7 +37,7 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class Deliveries:
-    """How many of K devices deliver a segment: moments of a binomial number m, one a segment."""
+    """How many of K devices deliver a segment: moments of a binomial number m, one per segment."""
 
     nobody: Floats
     """Pr(m = 0)."""
@@ -112,7 +112,7 @@ def sampled_variance(
     aggregation: Aggregation = "delivered",
 ) -> Variance:
     """The same, measured over rounds that all begin at one model."""
-    devices, of = problem.devices, problem.segments.of
+    devices, of = problem.devices, problem.segments.segment_of
     probabilities = channel.decoding_probabilities(signal)
     mean_gradients = problem.gradients(model[None])
     gradient = mean_gradients.mean(1)
@@ -137,5 +137,5 @@ def sampled_variance(
 
 def _by_segment(problem: ConvexProblem, values: Floats) -> Floats:
     """Sums over the coordinates of every segment."""
-    sums = np.bincount(problem.segments.of, values, minlength=len(problem.weights))
+    sums = np.bincount(problem.segments.segment_of, values, minlength=len(problem.weights))
     return sums.astype(np.float64)

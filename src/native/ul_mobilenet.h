@@ -499,7 +499,7 @@ private:
     const int stride3_;
     Arena arena_;
 
-    WidthBuffers* buffers_ = nullptr;  // one a width
+    WidthBuffers* buffers_ = nullptr;  // one per width
     WidthBuffers** participants_ = nullptr;
     SharedWidth* shared_ = nullptr;  // one a participant
     InputRun* runs_ = nullptr;

@@ -10,7 +10,7 @@ from slimfl.files import replacing
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path to write to; it becomes `path` when the block ends well."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from slimfl.errors import RequestError, RunError
-from slimfl.report.whole_file import whole_file
+from slimfl.report.atomic_write import atomic_write
 
 
 def temporaries(folder):
@@ -16,7 +16,7 @@ def temporaries(folder):
 
 
 def begin_and(what, path):
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("half")
         what(path)
 
@@ -37,7 +37,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     child(die, path).join(60)
     assert len(temporaries(tmp_path)) == 1
     assert path.read_text() == "old"
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new"
     assert temporaries(tmp_path) == []
@@ -54,7 +54,7 @@ def test_the_temporary_file_of_a_living_process_stays(tmp_path):
     end, finish = os.pipe()
     process = child(wait, path)
     os.read(reading, 1)
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
     assert len(temporaries(tmp_path)) == 1
     os.write(finish, b".")
@@ -70,7 +70,7 @@ def test_the_temporary_file_of_a_living_process_stays(tmp_path):
 def test_an_error_is_a_sentence_and_leaves_the_old_file(tmp_path, number, kind):
     path = tmp_path / "report.html"
     path.write_text("old")
-    with pytest.raises(kind, match=r"report\.html"), whole_file(path):
+    with pytest.raises(kind, match=r"report\.html"), atomic_write(path):
         raise OSError(number, os.strerror(number))
     assert path.read_text() == "old"
     assert temporaries(tmp_path) == []
@@ -80,6 +80,6 @@ def test_a_link_of_the_temporary_name_is_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / f".report.html.{os.getpid()}.tmp").symlink_to(victim)
-    with whole_file(tmp_path / "report.html") as temporary:
+    with atomic_write(tmp_path / "report.html") as temporary:
         temporary.write_text("new")
     assert victim.read_text() == "precious"
