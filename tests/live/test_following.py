@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 
 import pytest
 from tests.hand_made_runs import line
@@ -282,3 +283,27 @@ def test_the_runs_are_only_read(started):
     Page().connect(read_all(Board([started])))
     assert {path: path.read_bytes() for path in started.rglob("*") if path.is_file()} == before
     assert load(started).lines
+
+
+def test_rows_never_come_before_what_explains_them(make_run):
+    """While one thread reads, others see whole steps: rounds, widths and rows of one moment."""
+    run = make_run(curves={}, experiment={"rounds": 10**6})
+    raw = "".join(json.dumps(line(n, ACCURACY)) + "\n" for n in range(1, 3001))
+    (run.path / "metrics.jsonl").write_text(raw)
+    board, page = Board([run.path]), Page()
+    thread = threading.Thread(target=board.follow, daemon=True)
+    thread.start()
+    try:
+        seen = set()
+        while page.rows == {} or len(only(page.rows)) < 3000:
+            page.connect(board)
+            if page.rows:
+                rows, now = only(page.rows), only(page.now)
+                assert len(rows) == now["rounds"]
+                assert all(len(row[0]) == len(now["widths"]) for row in rows)
+                seen.add(len(rows))
+    finally:
+        board.close()
+        thread.join()
+    assert len(seen) > 2
+    assert page.received == 3000

@@ -1,5 +1,6 @@
 """The live page in a real browser: a run goes on, the page shows it, and nothing is lost."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,25 @@ def canvas(page: Any, id: str, key: str) -> int:
     return int(page.execute_script(script, f"#{id} canvas", key) or 0)
 
 
+def put(page: Any, id: str, value: str, event: str = "input") -> None:
+    """Give a control a value as a user does."""
+    page.execute_script(
+        "const control = document.getElementById(arguments[0]);"
+        "control.value = arguments[1]; control.dispatchEvent(new Event(arguments[2]))",
+        id,
+        value,
+        event,
+    )
+
+
+def row(page: Any, path: str) -> Any:
+    return page.execute_script(
+        "return [...document.querySelectorAll('#runs tbody tr')]"
+        ".find((r) => r.querySelector('small').textContent === arguments[0])",
+        path,
+    )
+
+
 def where(folder: Path, name: str) -> str:
     return f"{folder.name}/{name}"
 
@@ -80,12 +100,12 @@ def test_a_run_goes_on_and_a_reload_loses_nothing(browser, served, folder):
         running.wait()
     until(lambda: cell(page, name, "rounds") == "6 / 6")
     until(lambda: cell(page, name, "state") == "finished")
-    row = run_summary(load(folder / "real/slimfl-seed0"))
+    summary = run_summary(load(folder / "real/slimfl-seed0"))
 
     def shown():
-        return {key: cell(page, name, f"accuracy.{key}") for key in row.accuracy}
+        return {key: cell(page, name, f"accuracy.{key}") for key in summary.accuracy}
 
-    expected = {key: f"{100 * value.final:.1f}" for key, value in row.accuracy.items()}
+    expected = {key: f"{100 * value.final:.1f}" for key, value in summary.accuracy.items()}
     assert shown() == expected
     until(lambda: canvas(page, "accuracy", "points") >= 12)
     page.refresh()
@@ -107,12 +127,8 @@ def test_the_page_is_alone(browser, served, folder):
 def test_the_chosen_run_in_detail(browser, served, folder):
     run = write_run(folder / "detail", rounds=5, asked=9)
     page = opened(browser, served.url)
-    select = (
-        "[...document.querySelectorAll('#runs tbody tr')]"
-        ".find((r) => r.querySelector('small').textContent === arguments[0]).click()"
-    )
     until(lambda: where(folder, "detail") in names(page))
-    page.execute_script(select, where(folder, "detail"))
+    page.execute_script("arguments[0].click()", row(page, where(folder, "detail")))
     until(lambda: canvas(page, "arrivals", "rounds") == 5)
     assert canvas(page, "arrivals", "devices") == 2
     assert canvas(page, "gains", "points") == 10
@@ -120,15 +136,11 @@ def test_the_chosen_run_in_detail(browser, served, folder):
     append(run, line(6, BOTH))
     until(lambda: canvas(page, "arrivals", "rounds") == 6)
     # a replay stops at a round
-    page.execute_script(
-        "const s = document.getElementById('until'); s.value = 2; s.dispatchEvent(new Event('input'))"
-    )
+    put(page, "until", "2")
     until(lambda: canvas(page, "arrivals", "rounds") == 2)
     # a resumed run cuts its metrics
     metrics = run / "metrics.jsonl"
-    page.execute_script(
-        "const s = document.getElementById('until'); s.value = s.max; s.dispatchEvent(new Event('input'))"
-    )
+    put(page, "until", "6")
     kept = b"".join(metrics.read_bytes().splitlines(keepends=True)[:3])
     metrics.write_bytes(kept)
     until(lambda: cell(page, where(folder, "detail"), "rounds") == "3 / 9")
@@ -142,9 +154,7 @@ def test_axes_sorting_and_hiding(browser, served, folder):
         append(run, line(1, {"0.5x": accuracy, "1.0x": accuracy}))
         append(run, line(2, {"0.5x": accuracy, "1.0x": accuracy}))
     page = opened(browser, served.url)
-    page.execute_script(
-        "const f = document.getElementById('filter'); f.value = 'sorted/'; f.dispatchEvent(new Event('input'))"
-    )
+    put(page, "filter", "sorted/")
     mine = [where(folder, f"sorted/run-{n}") for n in range(3)]
     until(lambda: names(page) == mine)
     head = "document.querySelector('#runs [data-id=\"accuracy.1.0x\"] button').click()"
@@ -158,11 +168,7 @@ def test_axes_sorting_and_hiding(browser, served, folder):
     before = canvas(page, "accuracy", "points")
     for axis in ("compute_s", "airtime_s", "energy_j", "bits", "round"):
         job = canvas(page, "accuracy", "job")
-        page.execute_script(
-            "const s = document.getElementById('axis'); s.value = arguments[0];"
-            "s.dispatchEvent(new Event('change'))",
-            axis,
-        )
+        put(page, "axis", axis, "change")
         until(lambda job=job: canvas(page, "accuracy", "job") > job)
         assert canvas(page, "accuracy", "points") == before
     # a reload keeps what was chosen
@@ -194,12 +200,9 @@ def test_the_report_opens_from_the_page(browser, served, folder):
     write_run(folder / "reported")
     page = opened(browser, served.url)
     until(lambda: where(folder, "reported") in names(page))
-    link = page.execute_script(
-        "return [...document.querySelectorAll('#runs tbody tr')]"
-        ".find((r) => r.querySelector('small').textContent === arguments[0]).querySelector('a').href",
-        where(folder, "reported"),
+    page.get(
+        row(page, where(folder, "reported")).find_element("tag name", "a").get_attribute("href")
     )
-    page.get(link)
     until(lambda: page.execute_script("return document.documentElement.dataset.drawn === 'true'"))
     assert "SlimFL" in page.title
     assert page.execute_script("return window.origin") == "null"
@@ -256,8 +259,6 @@ def test_the_page_fits_the_screen(browser, served, folder, width, scheme):
 
 def test_fifty_runs_of_a_thousand_rounds(browser, tmp_path):
     """All are there, and the page still answers; how quickly is measured in docs/live.md."""
-    import json
-
     rounds = "".join(json.dumps(line(n, BOTH)) + "\n" for n in range(1, 1001))
     for number in range(50):
         run = write_run(tmp_path / f"many/run-{number:02d}", rounds=0, asked=1001)

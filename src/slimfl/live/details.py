@@ -24,10 +24,10 @@ MOST_BYTES = 1 << 25
 
 def details(run: Followed, after: int) -> dict[str, Any]:
     """The rounds behind the first `after`: at most the last `POINTS`, in `MOST_BYTES` of file."""
-    record, log = run.record, run.log
+    record, (log, now) = run.record, run.published
     if record is None:
-        raise RequestError(f"{run.path} cannot be shown: {run.now['problem']}")
-    last = len(log.rows)
+        raise RequestError(f"{run.path} cannot be shown: {now['problem']}")
+    last = now["rounds"]
     first = max(min(after, last), last - POINTS, 0)
     while log.bytes_between(first, last) > MOST_BYTES:
         first += max(1, (last - first) // 8)

@@ -24,7 +24,8 @@ MOST_CHARACTERS = 300
 class Followed:
     """A run folder and the rounds that were read from it so far.
 
-    The methods are for the one thread that follows; others read `log`, `now` and `revision`.
+    The methods are for the one thread that follows; others read `published`, a log and what is to
+    say of its first `now["rounds"]` rows, and `revision`.
     """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
@@ -74,12 +75,13 @@ class Followed:
 
     def _publish(self) -> None:
         problem = shown(self._problem) if self._problem else None
-        self.now: dict[str, Any] = {
+        now = {
             "state": self._state(),
             "problem": problem,
             "widths": list(self._totals.widths),
             **self._totals.summary(),
         }
+        self.published: tuple[RoundLog, dict[str, Any]] = self._log, now
         self.revision += 1
 
     def _state(self) -> str:
@@ -92,19 +94,19 @@ class Followed:
         return "stopped" if self._totals.rounds else "waiting"
 
     def _start_over(self) -> None:
-        self.log = RoundLog()
+        self._log = RoundLog()
         self._totals = Totals(len(self.record.experiment.model.widths) if self.record else 0)
         self._evaluated: list[RoundRecord] = []
         self._stopped = False
 
     def _read(self, record: RunRecord) -> bool:
         """Append what comes after the last line; a file that was cut or replaced is read anew."""
-        if self.log.rows and not self._last_line_stays(record):
+        if self._log.rows and not self._last_line_stays(record):
             self._start_over()
-        start = self.log.position(len(self.log.rows))
+        start = self._log.position(len(self._log.rows))
         count = 0
         for line, behind in islice(read_on(self.path / METRICS, record.experiment, start), CHUNK):
-            self.log.append(line, behind, self._totals.add(line))
+            self._log.append(line, behind, self._totals.add(line))
             self._stopped = line.stopped_by is not None
             if record.experiment.federation.stop_on_convergence and line.accuracy:
                 # without its devices, of which there may be many
@@ -119,12 +121,12 @@ class Followed:
         A resumed run cuts its metrics and appends the rounds again. No such line is the same as
         before: it says how many seconds the round took.
         """
-        start = self.log.position(len(self.log.rows) - 1)
+        start = self._log.position(len(self._log.rows) - 1)
         try:
             found = next(read_on(self.path / METRICS, record.experiment, start), None)
         except DamageError:
             return False
-        return found is not None and self.log.ends_with(*found)
+        return found is not None and self._log.ends_with(*found)
 
     def _is_complete(self, record: RunRecord) -> bool:
         """What `federation.finished` says, without keeping all lines."""
