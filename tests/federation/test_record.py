@@ -1,13 +1,21 @@
 """The one definition of a round's line: what a run writes passes, what no run writes does not."""
 
 import json
+from itertools import islice
 
 import pytest
 
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation, run
-from slimfl.federation.storage.record import RoundRecord, read, read_intact
+from slimfl.federation.storage.record import (
+    DamageError,
+    Position,
+    RoundRecord,
+    read,
+    read_intact,
+    read_on,
+)
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +66,26 @@ def test_the_lines_before_a_damaged_one_are_intact(ran, tmp_path):
     assert read_intact(file, experiment).damage is None
     assert read(file, experiment) == lines[:2]
     assert read(tmp_path / "absent", experiment) == []
+
+
+def test_reading_goes_on_where_it_ended(ran, tmp_path):
+    """In any number of steps, with the file cut anywhere, it gives what one reading gives."""
+    lines, folder = ran
+    raw = (folder.path / "metrics.jsonl").read_bytes()
+    file, experiment = tmp_path / "metrics.jsonl", folder.experiment()
+    at, found = Position(), []
+    for cut in [*range(0, len(raw), 97), len(raw)]:
+        file.write_bytes(raw[:cut])
+        for line, behind in read_on(file, experiment, at):
+            found.append(line)
+            at = behind
+        assert at.size_bytes == (raw.rfind(b"\n", 0, cut) + 1)
+    assert (found, at.lines) == (lines, 3)
+    # what was remembered of the lines before still counts: round 2 was evaluated at two widths
+    first, second, third = raw.splitlines(keepends=True)
+    _, (_, after_second) = islice(read_on(file, experiment, Position()), 2)
+    narrow = json.loads(third)
+    del narrow["accuracy"]["0.5x"]
+    file.write_bytes(first + second + json.dumps(narrow).encode() + b"\n")
+    with pytest.raises(DamageError, match=r"line 3 of .* has other widths"):
+        list(read_on(file, experiment, after_second))

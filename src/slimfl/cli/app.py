@@ -22,6 +22,7 @@ from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import resume, run
+from slimfl.cli.watch import watch
 from slimfl.errors import Interrupted, RequestError, RunError
 
 app = typer.Typer(
@@ -33,7 +34,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, compare, report, export, pick, link, bound, cost, bench, doctor):
+for command in (
+    run, resume, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")

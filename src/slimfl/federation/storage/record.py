@@ -191,24 +191,53 @@ def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
 def read_intact(path: Path, experiment: Experiment) -> IntactLines:
     """The rounds that a metrics file tells of; a file that is not there tells of none."""
     lines: list[RoundRecord] = []
-    size = 0
-    widths: set[str] = set()
+    at = Position()
     try:
-        for number, raw in enumerate(_raw_lines(path, experiment), 1):
+        for line, behind in read_on(path, experiment, at):
+            lines.append(line)
+            at = behind
+    except DamageError as error:
+        return IntactLines(lines, at.size_bytes, str(error))
+    return IntactLines(lines, at.size_bytes, None)
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a metrics file has been read."""
+
+    lines: int = 0
+    size_bytes: int = 0
+    widths: frozenset[str] = frozenset()
+    """Those of the first evaluated round; the later ones must have the same."""
+
+
+class DamageError(Exception):
+    """A line that no run writes; the text says which and why."""
+
+
+def read_on(
+    path: Path, experiment: Experiment, start: Position
+) -> Iterator[tuple[RoundRecord, Position]]:
+    """The rounds after a position, each with the position behind it.
+
+    Ends at the end of the file, at a line that is still being written, or with `DamageError`.
+    """
+    at = start
+    try:
+        for number, raw in enumerate(_raw_lines(path, experiment, start), start.lines + 1):
             try:
                 line = _line(raw, number, experiment)
-                widths = widths or {*line.accuracy}
+                widths = at.widths or frozenset(line.accuracy)
                 if line.accuracy and line.accuracy.keys() != widths:
                     raise _DamageError("has other widths than the lines before it")
             except _DamageError as error:
-                return IntactLines(lines, size, f"line {number} of {path} {error}")
-            lines.append(line)
-            size += len(raw)
+                raise DamageError(f"line {number} of {path} {error}") from None
+            at = Position(number, at.size_bytes + len(raw), widths)
+            yield line, at
     except FileNotFoundError:
-        return IntactLines([], 0, None)
+        return
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}; replace it") from None
-    return IntactLines(lines, size, None)
 
 
 class _DamageError(Exception):
@@ -233,11 +262,12 @@ def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
     return counts
 
 
-def _raw_lines(path: Path, experiment: Experiment) -> Iterator[bytes]:
+def _raw_lines(path: Path, experiment: Experiment, start: Position) -> Iterator[bytes]:
     """The whole lines of a file; of one that is too long, as much as shows that it is."""
     most = _most_bytes(experiment)
-    left = FILE_BYTES
+    left = FILE_BYTES - start.size_bytes
     with open_plain(path, "rb") as file:
+        file.seek(start.size_bytes)
         while (line := file.readline(most + 1)).endswith(b"\n") or len(line) > most:
             left -= len(line)
             if left < 0:

@@ -1,0 +1,88 @@
+"""`slimfl watch`: follow runs in a browser."""
+
+import importlib.util
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slimfl.cli.output import Json, aside, show_json
+
+#: Where `slimfl run` puts runs.
+RUNS = Path("runs")
+#: A token of one's own, so that open pages go on after a restart of the server.
+TOKEN = "SLIMFL_WATCH_TOKEN"
+
+
+def watch(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Run folders, or folders below which runs are written; runs/ otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; without TLS, so keep it on this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="8321, or a free one if that is taken.", show_default=False
+        ),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0, help="End after this time instead of at Ctrl-C.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show runs on a local page: live while they go, and finished ones from their first round."""
+    from slimfl.errors import Interrupted, RequestError
+    from slimfl.live import Board, check_paths
+
+    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
+    if missing:
+        raise RequestError(
+            f"the live page needs {' and '.join(missing)}; install what is missing with "
+            f"`pip install {' '.join(missing)}`"
+        )
+    from slimfl.live.server import Server
+
+    server = Server(Board(check_paths(runs or [RUNS])), _own_token(), host, port)
+    if json:
+        show_json({"url": server.url})
+        sys.stdout.flush()
+    else:
+        aside().print(f"{server.url}\nCtrl-C ends it.", highlight=False, soft_wrap=True)
+    if browser and not json and _has_screen():
+        import webbrowser
+
+        webbrowser.open(server.url)
+    try:
+        server.serve(seconds)
+    except Interrupted as interrupted:
+        if interrupted.status != 128 + signal.SIGINT:
+            interrupted.way_on = "the same command shows the page again"
+            raise
+
+
+def _own_token() -> str | None:
+    from slimfl.errors import RequestError
+
+    token = os.environ.get(TOKEN)
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,200}", token):
+        raise RequestError(f"{TOKEN} must be 16 or more letters, digits, - or _; or unset it")
+    return token
+
+
+def _has_screen() -> bool:
+    """Without one, Python would start a text browser in this terminal."""
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

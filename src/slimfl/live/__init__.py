@@ -1,0 +1,11 @@
+"""The live page: a local server that follows run folders and shows them in a browser.
+
+It only reads. What it knows of a run comes from the run folder, through the records that every
+reader uses, and reaches the page as server-sent events. Starlette and uvicorn, which serve it, are
+an extra and imported by `app` and `server` alone.
+"""
+
+from slimfl.live.board import Board
+from slimfl.live.scan import check_paths, run_folders
+
+__all__ = ["Board", "check_paths", "run_folders"]

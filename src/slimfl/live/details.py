@@ -1,0 +1,91 @@
+"""What arrived from whom in one run, and its gains against the thresholds: for the run on show."""
+
+from typing import Any
+
+import numpy as np
+
+from slimfl.config import Experiment
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord
+from slimfl.federation.storage.record import DamageError, read_on
+from slimfl.federation.storage.run_folder import METRICS
+from slimfl.live.followed import Followed
+from slimfl.methods import method, method_names
+from slimfl.methods.method import full_assignment
+from slimfl.radio import noise_to_power, signal
+from slimfl.report.figures import colours
+from slimfl.results import RunRecord
+from slimfl.results.curves import POINTS, arrivals
+from slimfl.results.groups import BUILT_IN_CHANNEL
+
+#: Of long runs with many devices, as many of the last rounds as fit in this.
+MOST_BYTES = 1 << 25
+
+
+def details(run: Followed, after: int) -> dict[str, Any]:
+    """The rounds behind the first `after`: at most the last `POINTS`, in `MOST_BYTES` of file."""
+    record, (log, now) = run.record, run.published
+    if record is None:
+        raise RequestError(f"{run.path} cannot be shown: {now['problem']}")
+    last = now["rounds"]
+    first = max(min(after, last), last - POINTS, 0)
+    while log.bytes_between(first, last) > MOST_BYTES:
+        first += max(1, (last - first) // 8)
+    lines: list[RoundRecord] = []
+    try:
+        for line, behind in read_on(run.path / METRICS, record.experiment, log.position(first)):
+            lines.append(line)
+            if behind.lines >= last:
+                break
+    except DamageError:  # cut in this moment; the page asks again after the next round
+        pass
+    table = arrivals(RunRecord(run.path, record.experiment, {}, lines, []))
+    segments = len(record.experiment.model.widths)
+    return {
+        "from": first,
+        "devices": table.devices,
+        "codes": np.array(table.codes, int).reshape(len(table.devices), -1).T.tolist(),
+        "gains": [_gains(line, table.devices) for line in lines],
+        "words": arrival_words(segments),
+        "colours": colours.arrivals(segments),
+        "thresholds": thresholds(record.experiment),
+    }
+
+
+def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
+    """The gain from which each message is decoded; none where only the run's own code knows.
+
+    Nothing that a folder names is imported.
+    """
+    radio, widths = experiment.radio, experiment.model.widths
+    if radio.model != BUILT_IN_CHANNEL or experiment.method not in method_names(widths):
+        return []
+    messages = full_assignment(method(experiment.method, widths), len(widths)).messages
+    try:
+        coding = signal(radio, messages, len(widths)).coding
+    except RequestError:  # a split that cannot be decoded: no run has it
+        return []
+    needed = coding.thresholds(noise_to_power(radio)).tolist()
+    carried = [max(message) + 1 for message in messages]
+    return [
+        {"gain": gain, "segments": segments}
+        for gain, segments in zip(needed, carried, strict=True)
+        if np.isfinite(gain)
+    ]
+
+
+def arrival_words(segments: int) -> list[str]:
+    """What each code of the heat map means.
+
+    >>> arrival_words(2)
+    ['nothing', 'segment 1', 'segments 1–2', 'not asked', 'no answer', 'refused']
+    """
+    arrived = [f"segments 1–{i}" if i > 1 else "segment 1" for i in range(1, segments + 1)]
+    return ["nothing", *arrived, "not asked", "no answer", "refused"]
+
+
+def _gains(line: RoundRecord, devices: list[int]) -> list[float | None]:
+    if line.gains is None:
+        return []
+    known = dict(zip(line.devices, line.gains, strict=True))
+    return [float(f"{known[d]:.4g}") if d in known else None for d in devices]

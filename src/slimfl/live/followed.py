@@ -1,0 +1,148 @@
+"""One run that is followed: what has been read of it, and what has happened since."""
+
+import hashlib
+import os
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord, RunFolder, convergence
+from slimfl.federation.storage.record import DamageError, read_on
+from slimfl.federation.storage.run_folder import METRICS
+from slimfl.live.log import RoundLog
+from slimfl.live.scan import Stamp, stamp_of
+from slimfl.live.totals import Totals
+from slimfl.results import RunRecord
+
+#: Lines that are read before other runs have their turn.
+CHUNK = 250
+#: Names and problems come from the folder and may be of any length.
+MOST_CHARACTERS = 300
+
+
+class Followed:
+    """A run folder and the rounds that were read from it so far.
+
+    The methods are for the one thread that follows; others read `published`, a log and what is to
+    say of its first `now["rounds"]` rows, and `revision`.
+    """
+
+    def __init__(self, path: Path, stamp: Stamp) -> None:
+        self.path, self.stamp = path, stamp
+        self.key = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+        self.record: RunRecord | None = None
+        self.revision = 0
+        """Grows with every change."""
+        self._problem: str | None = None
+        self._writing = self._complete = False
+        self._metrics: Stamp | None = None
+        self._start_over()
+        try:
+            folder = RunFolder.open(path)
+            self.record = RunRecord(path, folder.experiment(), folder.provenance(), [], [])
+            self._start_over()
+        except (RequestError, OSError) as error:
+            self._problem = str(error)
+        self._publish()
+
+    def refresh(self) -> bool:
+        """Read what is new, at most a chunk of it; returns whether there may be more."""
+        if self.record is None:
+            return False
+        stamp = stamp_of(self.path / METRICS)
+        if stamp == self._metrics:
+            return False
+        self._metrics = stamp
+        more = False
+        try:
+            more = self._read(self.record)
+            self._problem = None
+        except (DamageError, RequestError, OSError) as error:
+            self._problem = str(error)
+        if more:
+            self._metrics = None  # as if it had changed, so that the rest is read next time
+        self._complete = self._is_complete(self.record)
+        self._publish()
+        return more
+
+    def look_for_writer(self) -> None:
+        """Find out whether a process is writing to the folder."""
+        writing = self.record is not None and RunFolder(self.path).in_use()
+        if writing != self._writing:
+            self._writing = writing
+            self._publish()
+
+    def _publish(self) -> None:
+        problem = shown(self._problem) if self._problem else None
+        now = {
+            "state": self._state(),
+            "problem": problem,
+            "widths": list(self._totals.widths),
+            **self._totals.summary(),
+        }
+        self.published: tuple[RoundLog, dict[str, Any]] = self._log, now
+        self.revision += 1
+
+    def _state(self) -> str:
+        if self._problem is not None:
+            return "damaged"
+        if self._complete:
+            return "finished"
+        if self._writing:
+            return "running"
+        return "stopped" if self._totals.rounds else "waiting"
+
+    def _start_over(self) -> None:
+        self._log = RoundLog()
+        self._totals = Totals(len(self.record.experiment.model.widths) if self.record else 0)
+        self._evaluated: list[RoundRecord] = []
+        self._stopped = False
+
+    def _read(self, record: RunRecord) -> bool:
+        """Append what comes after the last line; a file that was cut or replaced is read anew."""
+        if self._log.rows and not self._last_line_stays(record):
+            self._start_over()
+        start = self._log.position(len(self._log.rows))
+        count = 0
+        for line, behind in islice(read_on(self.path / METRICS, record.experiment, start), CHUNK):
+            self._log.append(line, behind, self._totals.add(line))
+            self._stopped = line.stopped_by is not None
+            if record.experiment.federation.stop_on_convergence and line.accuracy:
+                # without its devices, of which there may be many
+                slim: dict[str, object] = {"devices": [], "gains": None, "decoded": []}
+                self._evaluated.append(line.model_copy(update=slim))
+            count += 1
+        return count == CHUNK
+
+    def _last_line_stays(self, record: RunRecord) -> bool:
+        """Whether the file still has the line that was read last.
+
+        A resumed run cuts its metrics and appends the rounds again. No such line is the same as
+        before: it says how many seconds the round took.
+        """
+        start = self._log.position(len(self._log.rows) - 1)
+        try:
+            found = next(read_on(self.path / METRICS, record.experiment, start), None)
+        except DamageError:
+            return False
+        return found is not None and self._log.ends_with(*found)
+
+    def _is_complete(self, record: RunRecord) -> bool:
+        """What `federation.finished` says, without keeping all lines."""
+        section = record.experiment.federation
+        return (
+            self._stopped
+            or self._totals.rounds >= record.experiment.rounds
+            or (section.stop_on_convergence and convergence(self._evaluated, section) is not None)
+        )
+
+
+def shown(text: str) -> str:
+    r"""Text from a folder on one line of readable length.
+
+    >>> shown("a\nb"), len(shown("x" * 1000))
+    ('a b', 300)
+    """
+    plain = "".join(c if c.isprintable() else " " for c in text[:MOST_CHARACTERS])
+    return plain if len(text) <= MOST_CHARACTERS else plain[:-1] + "…"
