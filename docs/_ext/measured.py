@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from two_modes import save
 
 RESULTS = Path(__file__).parents[1] / "results"
 BLUE, GREY = "#2a6f97", "#9a9a9a"
 
 
-def write(folder: Path) -> None:
-    """Write the tables and pictures of the recipe and of the bench."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "recipe.md").write_text(recipe_table(read("recipe")))
+def texts() -> dict[str, str]:
+    """The tables of the recipe and of the bench."""
     bench = read("bench")
-    (folder / "bench.md").write_text("\n".join(bench_tables(bench)))
-    (folder / "bench-summary.md").write_text(bench_summary(bench))
+    return {
+        "recipe": recipe_table(read("recipe")),
+        "bench": "\n".join(bench_tables(bench)),
+        "bench-summary": bench_summary(bench),
+    }
+
+
+def draw(folder: Path) -> None:
+    """The pictures of the bench."""
+    bench = read("bench")
     bench_picture(bench, folder / "bench.svg")
     growth_picture(bench["growth"], folder / "bench-growth.svg")
 
@@ -30,14 +37,14 @@ def read(name: str) -> dict[str, Any]:
 
 
 def recipe_table(document: dict[str, Any]) -> str:
-    """One row a recipe; what differs from the first is set in bold."""
+    """One row per recipe; what differs from the first is set in bold."""
     base, keys = (
         document["recipes"][0],
         ("initialisation", "normalise", "batch_size", "optimiser_state"),
     )
     lines = [
         f"`{document['command']}`: {document['rounds']} rounds, "
-        f"{document['images_per_device_and_round']:,} images a device and round, learning rate "
+        f"{document['images_per_device_and_round']:,} images per device and round, learning rate "
         f"1e-3, {document['radio__channel']} channel, alpha = {document['data__alpha']:g}, "
         f"{len(document['seeds'])} seeds.",
         "",
@@ -64,7 +71,7 @@ def spread(value: dict[str, float] | None, form: str) -> str:
 
 
 def bench_tables(document: dict[str, Any]) -> list[str]:
-    """One table a kind of work."""
+    """One table per kind of work."""
     lines = []
     for kind, row in document["rows"].items():
         work = row["work"]
@@ -108,7 +115,7 @@ def bench_summary(document: dict[str, Any]) -> str:
 
 
 def bench_picture(document: dict[str, Any], path: Path) -> None:
-    """Images a second, one panel a kind of work."""
+    """Images per second, one panel per kind of work."""
     rows = document["rows"]
     figure, axes = plt.subplots(
         len(rows), 1, figsize=(7.2, 1.7 * len(rows)), layout="constrained", squeeze=False
@@ -127,8 +134,8 @@ def bench_picture(document: dict[str, Any], path: Path) -> None:
         ax.barh(names, middle, xerr=reach, color=colours, ecolor="#333333", capsize=3)
         ax.set_title(kind, loc="left", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[-1, 0].set_xlabel("images a second (median, whiskers from smallest to largest)")
-    figure.savefig(path)
+    axes[-1, 0].set_xlabel("images per second (median, whiskers from smallest to largest)")
+    save(figure, path)
     plt.close(figure)
 
 
@@ -149,6 +156,6 @@ def growth_picture(growth: dict[str, Any], path: Path) -> None:
         ax.set_xticks(range(len(rows)), labels, rotation=30)
         ax.set(title=axis, ylim=(0, None))
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("images a second")
-    figure.savefig(path)
+    axes[0].set_ylabel("images per second")
+    save(figure, path)
     plt.close(figure)
