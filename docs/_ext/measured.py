@@ -11,6 +11,17 @@ from two_modes import save
 
 RESULTS = Path(__file__).parents[1] / "results"
 BLUE, GREY = "#2a6f97", "#9a9a9a"
+#: The work of which the README shows the speed: federated averaging, which all of them can do.
+COMMON = "fedavg 10 x 500"
+NAMES = {
+    "native": "SlimFL, native engine",
+    "slimfl-on-flower": "SlimFL on Flower and Ray",
+    "torch": "SlimFL, torch engine",
+    "fluke": "fluke",
+    "flower": "Flower",
+    "pfl": "pfl-research",
+    "fedjax": "FedJAX",
+}
 
 
 def texts() -> dict[str, str]:
@@ -20,12 +31,14 @@ def texts() -> dict[str, str]:
         "recipe": recipe_table(read("recipe")),
         "bench": "\n".join(bench_tables(bench)),
         "bench-summary": bench_summary(bench),
+        "speed": speed_words(bench),
     }
 
 
 def draw(folder: Path) -> None:
     """The pictures of the bench."""
     bench = read("bench")
+    speed_picture(bench, folder / "speed.svg")
     bench_picture(bench, folder / "bench.svg")
     growth_picture(bench["growth"], folder / "bench-growth.svg")
 
@@ -112,6 +125,38 @@ def bench_summary(document: dict[str, Any]) -> str:
         f"{document['torch_over_plain_torch']:.2f} times the plain one. Evaluating 10,000 images "
         f"at both widths takes {share:.1%} of the time of a 60,000-image round.\n"
     )
+
+
+def speed_words(document: dict[str, Any]) -> str:
+    """What the README's bars show."""
+    work = document["rows"][COMMON]["work"]
+    return (
+        f"Images trained per second, federated averaging of UL-MobileNet on {work['devices']} "
+        f"devices of {work['images_per_device']} images, {document['machine']['cores']} cores, "
+        f"medians of {document['repetitions']} interleaved repetitions, others through their own "
+        f"simulation. In superposition training the native engine is "
+        f"**{document['native_over_best_torch']:.1f} times** as fast as the best PyTorch loop we "
+        f"could write. [How it is measured, and where it loses](docs/benchmarks.md)."
+    )
+
+
+def speed_picture(document: dict[str, Any], path: Path) -> None:
+    """Bars for the README."""
+    rates = document["rows"][COMMON]["images_per_s"]
+    names = [name for name in NAMES if name in rates][::-1]
+    middle = [rates[name]["median"] for name in names]
+    ours = ("native", "torch", "slimfl-on-flower")
+    figure, ax = plt.subplots(figsize=(7.2, 2.4), layout="constrained")
+    bars = ax.barh(
+        [NAMES[name] for name in names], middle, color=[BLUE if n in ours else GREY for n in names]
+    )
+    ax.bar_label(bars, [f"{value:,.0f}" for value in middle], padding=4, fontsize=9)
+    ax.set_xlim(0, 1.1 * max(middle))
+    ax.xaxis.set_visible(False)
+    ax.tick_params(left=False)
+    ax.spines[:].set_visible(False)
+    save(figure, path)
+    plt.close(figure)
 
 
 def bench_picture(document: dict[str, Any], path: Path) -> None:

@@ -36,7 +36,7 @@ def texts(results: Path) -> dict[str, str]:
         results: The folder with one folder per scale.
     """
     documents = read(results)
-    made = {"verdicts": verdicts, "exhibits": exhibits, "choices": choices, "vanilla": vanilla}
+    made = {"verdicts": verdicts, "exhibits": exhibits, "tally": tally, "choices": choices, "vanilla": vanilla}
     return {name: "\n".join(make(documents)) for name, make in made.items()}
 
 
@@ -96,6 +96,19 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
     for name, document in documents.items():
         lines += _missing(name, document)
     return lines
+
+
+def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
+    """How many of the paper's exhibits agree, for every scale that has finished some."""
+    lines = []
+    for scale, document in documents.items():
+        judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
+        counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
+        if set(counts) <= set(OPEN):
+            continue
+        words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+        lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}."]
+    return lines or ["No scale is finished."]
 
 
 def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
