@@ -112,3 +112,13 @@ def test_generated_parts_and_pictures_are_fresh():
         [sys.executable, ROOT / "docs/fragments.py", "--check"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_letter_has_one_meaning():
+    rows = re.findall(r"^\| (\$.+?\$) \|", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    letters = [re.sub(r"_\w|\$", "", cell) for row in rows for cell in row.split(", ")]
+    assert len(letters) > 20
+    repeated = {letter for letter in letters if letters.count(letter) > 1}
+    assert repeated <= {"P"}  # the power of a device, and of one of its segments
+    # widths are v, weights w
+    assert "w_S = 1" not in (ROOT / "docs/method.md").read_text()
