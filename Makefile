@@ -41,8 +41,8 @@ docs: $(STAMP)  ## build the documentation into docs/_build/html
 fragments: $(STAMP)  ## write what README and docs show of code and results
 	@$(BIN)/python docs/fragments.py
 
-packages: $(STAMP)  ## install from the checkout, from a wheel, and from an sdist without a compiler
-	@bash .ci/packages
+packages:  ## install from the checkout, from a wheel, and from an sdist without a compiler
+	@PYTHON=$(PYTHON) bash .ci/packages
 
 bench: $(RUNS) data  ## compare the engines on this machine: slimfl bench $(ARGS)
 	@$(BIN)/slimfl bench $(ARGS)
@@ -70,7 +70,7 @@ data: $(RUNS)
 # torch comes first, alone and with its exact version as the specifier: a range, or the same pin given
 # only as a constraint, may resolve to a build for GPUs, which is gigabytes larger. On Linux that is
 # what PyPI has, so the processors' build is taken from PyTorch's own index; TORCH_INDEX= asks for
-# PyPI's. pip applies PIP_CONSTRAINT (older versions) or PIP_BUILD_CONSTRAINT (newer ones) inside
+# PyPI's. Python compiles what it imports, so pip need not compile everything. pip applies PIP_CONSTRAINT (older versions) or PIP_BUILD_CONSTRAINT (newer ones) inside
 # the isolated build.
 ifeq ($(shell uname -s),Linux)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -89,9 +89,9 @@ $(RUNS): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* s
 	@mkdir -p .venv && touch $(UNDER_WAY)
 	@echo 'installing into .venv (some minutes the first time)' >&2
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --no-deps -c constraints.txt \
+	@$(BIN)/python -m pip install -q --no-compile --no-deps -c constraints.txt \
 	    $(addprefix --extra-index-url ,$(TORCH_INDEX)) $$(grep '^torch==' constraints.txt)
-	@$(BIN)/python -m pip install -q -c constraints.txt -e .
+	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e .
 	@rm $(UNDER_WAY) && touch $@
 
 # slimfl is installed by now, so `slimfl[dev]` adds what the extra names and builds nothing again.
@@ -99,5 +99,5 @@ $(STAMP): $(RUNS)
 	@if [ -e $(UNDER_WAY) ]; then rm -rf .venv && $(MAKE) --no-print-directory $(RUNS); fi
 	@touch $(UNDER_WAY)
 	@echo 'adding what tests, lint and documentation need' >&2
-	@$(BIN)/python -m pip install -q -c constraints.txt 'slimfl[dev]'
+	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt 'slimfl[dev]'
 	@rm $(UNDER_WAY) && touch $@
