@@ -3,20 +3,22 @@
 PYTHON ?= python3
 ARGS   ?=
 
-BIN   := .venv/bin
+BIN := .venv/bin
+# Two stages: what `make run` runs, and what tests, lint and documentation need on top of it.
+RUNS  := .venv/.runs
 STAMP := .venv/.complete
 # Present while an installation is under way; found at the start of one, it means the last was killed.
 UNDER_WAY := .venv/.installing
 
 .DEFAULT_GOAL := help
-.PHONY: help run test torture lint docs bench sanitize clean data
+.PHONY: help run test torture lint docs fragments packages bench sanitize clean data
 .SUFFIXES:
 
 help:  ## show this list
 	@echo 'usage: make TARGET [ARGS="..."] [PYTHON=python3]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 
-run: $(STAMP) data  ## run the main experiment: slimfl run $(ARGS)
+run: $(RUNS) data  ## run the main experiment: slimfl run $(ARGS)
 	@$(BIN)/slimfl run $(ARGS)
 
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
@@ -32,10 +34,17 @@ lint: $(STAMP)  ## check style, types and the order of the rooms
 	@$(BIN)/lint-imports --no-logo
 
 docs: $(STAMP)  ## build the documentation into docs/_build/html
+	@$(BIN)/python docs/fragments.py --check
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-bench: $(STAMP) data  ## compare the engines on this machine: slimfl bench $(ARGS)
+fragments: $(STAMP)  ## write what README and docs show of code and results
+	@$(BIN)/python docs/fragments.py
+
+packages:  ## install from the checkout, from a wheel, and from an sdist without a compiler
+	@PYTHON=$(PYTHON) bash .ci/packages
+
+bench: $(RUNS) data  ## compare the engines on this machine: slimfl bench $(ARGS)
 	@$(BIN)/slimfl bench $(ARGS)
 
 # The C++ is built once more with the sanitizers; the tests of the compiled module then use that
@@ -50,22 +59,27 @@ sanitize: $(STAMP)  ## test the native engine under the address and undefined-be
 	    $(BIN)/python -m pytest -q -p no:cacheprovider tests/native
 
 clean:  ## remove what the other targets made, but keep .venv and runs/
-	@rm -rf build dist docs/_build docs/_generated docs/reference/rooms \
+	@rm -rf build dist docs/_build docs/reference/rooms \
 	    .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .benchmarks
 	@find . -path ./.venv -prune -o -path ./.git -prune -o -path ./runs -prune \
 	    -o -name __pycache__ -type d -exec rm -rf {} +
 
-data: $(STAMP)
+data: $(RUNS)
 	@$(BIN)/slimfl data fetch >/dev/null
 
-# torch comes first and with its exact version as the specifier: a range, or the same pin given only
-# as a constraint, may resolve to a build for GPUs, which is gigabytes larger. pip applies
-# PIP_CONSTRAINT (older versions) or PIP_BUILD_CONSTRAINT (newer ones) inside the isolated build.
-$(STAMP): export PIP_CONSTRAINT := constraints.txt
-$(STAMP): export PIP_BUILD_CONSTRAINT := constraints.txt
-$(STAMP): export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# torch comes first, alone and with its exact version as the specifier: a range, or the same pin given
+# only as a constraint, may resolve to a build for GPUs, which is gigabytes larger. On Linux that is
+# what PyPI has, so the processors' build is taken from PyTorch's own index; TORCH_INDEX= asks for
+# PyPI's. Python compiles what it imports, so pip need not compile everything. pip applies PIP_CONSTRAINT (older versions) or PIP_BUILD_CONSTRAINT (newer ones) inside
+# the isolated build.
+ifeq ($(shell uname -s),Linux)
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+endif
+$(RUNS) $(STAMP): export PIP_CONSTRAINT := constraints.txt
+$(RUNS) $(STAMP): export PIP_BUILD_CONSTRAINT := constraints.txt
+$(RUNS) $(STAMP): export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # A new package or a change in the C++ has to be installed again; other changes take effect at once.
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* src/slimfl/*/__init__.py src/slimfl/*/*/__init__.py)
+$(RUNS): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* src/slimfl/*/__init__.py src/slimfl/*/*/__init__.py)
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'There is no $(PYTHON): install Python 3.11 or newer, or name it with PYTHON=...' >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -75,6 +89,15 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* 
 	@mkdir -p .venv && touch $(UNDER_WAY)
 	@echo 'installing into .venv (some minutes the first time)' >&2
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q -c constraints.txt $$(grep '^torch==' constraints.txt)
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -q --no-compile --no-deps -c constraints.txt \
+	    $(addprefix --extra-index-url ,$(TORCH_INDEX)) $$(grep '^torch==' constraints.txt)
+	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e .
+	@rm $(UNDER_WAY) && touch $@
+
+# slimfl is installed by now, so `slimfl[dev]` adds what the extra names and builds nothing again.
+$(STAMP): $(RUNS)
+	@if [ -e $(UNDER_WAY) ]; then rm -rf .venv && $(MAKE) --no-print-directory $(RUNS); fi
+	@touch $(UNDER_WAY)
+	@echo 'adding what tests, lint and documentation need' >&2
+	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt 'slimfl[dev]'
 	@rm $(UNDER_WAY) && touch $@

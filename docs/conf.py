@@ -1,26 +1,18 @@
-"""Sphinx settings. The build reads nothing from the network."""
+"""Sphinx settings. The build reads nothing from the network.
+
+The parts of the pages that come from code and results are written in place by docs/fragments.py.
+"""
 
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-from sphinx.errors import ConfigError
 from sphinx.ext.napoleon import GoogleDocstring
 
 here = Path(__file__).parent
-sys.path[:0] = [str(here), str(here / "_ext")]
+sys.path.insert(0, str(here / "_ext"))
 
-import calibration  # noqa: E402
-import commands  # noqa: E402
-import configuration  # noqa: E402
-import convergence  # noqa: E402
-import errata  # noqa: E402
-import measured  # noqa: E402
-import pictures  # noqa: E402
 import rooms  # noqa: E402
-import verdicts  # noqa: E402
-
-import reproduction  # noqa: E402
 
 project = "slimfl"
 author = "The SlimFL maintainers"
@@ -30,13 +22,14 @@ release = version = version_of("slimfl")
 extensions = [
     "myst_parser",
     "mathtext_svg",
+    "source_links",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
     "sphinx.ext.doctest",
 ]
 source_suffix = {".md": "markdown"}
 default_role = "code"
-exclude_patterns = ["_build", "_generated", "results"]
+exclude_patterns = ["_build", "results"]
 nitpicky = True
 # Types of other projects: their inventories would have to be fetched.
 nitpick_ignore_regex = [
@@ -66,20 +59,7 @@ html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
-generated = here / "_generated"
-configuration.write(generated / "configuration.md")
-commands.write(generated / "commands.md")
-calibration.write(generated / "calibration.md")
 rooms.write(here / "reference" / "rooms")
-pictures.draw(generated)
-measured.write(generated)
-convergence.write(generated)
-reproduction.write(generated)
-errata.write(generated)
-try:
-    verdicts.write(generated, here / "results" / "reproduction")
-except verdicts.ResultsError as error:
-    raise ConfigError(str(error)) from None
 
 
 def read_google_style(app, what, name, obj, options, lines):

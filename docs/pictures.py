@@ -1,6 +1,6 @@
-"""The pictures of the documentation, drawn from the library's own formulas at build time.
+"""The pictures of the documentation, drawn from the library's own formulas.
 
-`python docs/pictures.py` draws them without a documentation build, into docs/_generated.
+`python docs/fragments.py` draws them into docs/images.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from two_modes import save
 
 from slimfl.config import DataSection, RadioSection
 from slimfl.data import partition
 from slimfl.nn import SlimConv2d, segments
 from slimfl.radio import noise_to_power, signal
-from slimfl.report import partition_figure, probability_figure, save, split_figure
+from slimfl.report import partition_figure, probability_figure, split_figure
 
 LH, RH, INK, GREY = "#2a6f97", "#e07a2f", "#333333", "#9a9a9a"
 STYLE = {
@@ -32,7 +33,6 @@ STYLE = {
 
 def draw(folder: Path) -> None:
     """Draw all pictures into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(STYLE):
         for name, picture in PICTURES.items():
             figure = picture()
@@ -160,6 +160,3 @@ PICTURES = {
     "partition-0.1": lambda: partition_picture(0.1),
     "partition-10": lambda: partition_picture(10.0),
 }
-
-if __name__ == "__main__":
-    draw(Path(__file__).parent / "_generated")

@@ -98,10 +98,9 @@ def results(tmp_path):
     return add
 
 
-def made(results, tmp_path):
-    out = tmp_path / "generated"
-    verdicts.write(out, results)
-    return (out / "verdicts.md").read_text(), (out / "choices.md").read_text()
+def made(results):
+    texts = verdicts.texts(results)
+    return "\n".join([texts["verdicts"], texts["exhibits"]]), texts["choices"]
 
 
 def rows(text):
@@ -109,10 +108,10 @@ def rows(text):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results, tmp_path):
+def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results):
     results("paper", [{**TABLE_3, "verdict": "differs"}])
     folder = results("small")
-    text, _ = made(folder, tmp_path)
+    text, _ = made(folder)
     heading, _, row = rows(text)[:3]
     assert heading == ["exhibit", "what the paper claims", "small", "paper"]
     assert row == [
@@ -124,16 +123,16 @@ def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results, tmp_
     assert "choices" not in text  # they have a section of their own
 
 
-def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results, tmp_path):
+def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results):
     results("small")
-    text, _ = made(results("paper", [{**TABLE_3, "name": "table6", "title": "VI"}]), tmp_path)
+    text, _ = made(results("paper", [{**TABLE_3, "name": "table6", "title": "VI"}]))
     by_title = {row[0]: row[2:] for row in rows(text) if len(row) == 4}
     assert by_title["Table III: accuracy"] == ["**agrees in order only**", ""]
     assert by_title["VI"] == ["", "**agrees in order only**"]
 
 
-def test_every_claim_stands_with_the_papers_numbers_and_ours(results, tmp_path):
-    text, _ = made(results("small"), tmp_path)
+def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
+    text, _ = made(results("small"))
     claims = [row for row in rows(text) if len(row) == 7][2:]
     assert claims == [
         [
@@ -162,8 +161,8 @@ def test_every_claim_stands_with_the_papers_numbers_and_ours(results, tmp_path):
     assert "| SlimFL-1.0x | 60.1 ± 1.0 |" in text
 
 
-def test_commands_versions_seeds_and_the_rule_are_told(results, tmp_path):
-    text, _ = made(results("small"), tmp_path)
+def test_commands_versions_seeds_and_the_rule_are_told(results):
+    text, _ = made(results("small"))
     for told in (
         "`slimfl reproduce all --scale small`",
         "seeds 0, 1, 2",
@@ -175,15 +174,20 @@ def test_commands_versions_seeds_and_the_rule_are_told(results, tmp_path):
         assert told in text
 
 
-def test_figures_are_copied_to_where_the_page_looks_for_them(results, tmp_path):
-    text, _ = made(results("small"), tmp_path)
-    assert "_generated/reproduction-small-table3.png" in text
-    copied = tmp_path / "generated" / "reproduction-small-table3.png"
-    assert copied.read_bytes() == b"a picture"
+def test_figures_are_those_of_the_results_folder(results):
+    text, _ = made(results("small"))
+    assert "![Table III: accuracy, small scale](results/reproduction/small/table3.png)" in text
 
 
-def test_choices_are_a_page_part_of_their_own(results, tmp_path):
-    _, text = made(results("small"), tmp_path)
+def test_a_scale_at_which_nothing_learns_gives_no_verdict(results):
+    results("smoke", [{**TABLE_3, "verdict": "differs"}])
+    text, _ = made(results("small"))
+    assert "smoke" not in text
+    assert "differs" not in text
+
+
+def test_choices_are_a_page_part_of_their_own(results):
+    _, text = made(results("small"))
     assert rows(text) == [["batch", "0.5x"], ["---", "---"], ["16", "57"]]
     assert "Batch size" in text
     assert "slimfl reproduce all --scale small" in text
@@ -191,12 +195,12 @@ def test_choices_are_a_page_part_of_their_own(results, tmp_path):
 
 def test_without_results_the_build_says_how_to_make_them(tmp_path):
     with pytest.raises(verdicts.ResultsError, match="slimfl reproduce all --scale small"):
-        verdicts.write(tmp_path / "generated", tmp_path / "reproduction")
+        verdicts.texts(tmp_path / "reproduction")
 
 
-def test_without_measured_choices_the_build_says_so(results, tmp_path):
+def test_without_measured_choices_the_build_says_so(results):
     with pytest.raises(verdicts.ResultsError, match="choices"):
-        made(results("small", [TABLE_3]), tmp_path)
+        made(results("small", [TABLE_3]))
 
 
 def without(exhibit, key):
@@ -219,24 +223,22 @@ def with_claim(**changes):
         ({**TABLE_3, "table": {"headings": ["a", "b"], "rows": [["1"]]}}, "row of table3"),
     ],
 )
-def test_what_the_page_could_not_show_truly_is_refused(results, tmp_path, exhibit, words):
+def test_what_the_page_could_not_show_truly_is_refused(results, exhibit, words):
     folder = results("small", [exhibit, CHOICES])
     with pytest.raises(verdicts.ResultsError, match=re.escape(words)):
-        made(folder, tmp_path)
+        made(folder)
 
 
-def test_a_torn_file_is_refused_by_its_name(results, tmp_path):
+def test_a_torn_file_is_refused_by_its_name(results):
     folder = results("small")
     (folder / "small/results.json").write_text('{"scale": "sm')
     with pytest.raises(verdicts.ResultsError, match=r"small/results\.json cannot be used"):
-        made(folder, tmp_path)
+        made(folder)
 
 
-def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results, tmp_path):
+def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results):
     folder = results("small")
-    made(folder, tmp_path)
-    page = tmp_path / "generated" / "vanilla.md"
-    assert "no answer" in page.read_text()
+    assert "no answer" in verdicts.texts(folder)["vanilla"]
     headings, paper = ["reading", "0.5x"], ["the paper", "39"]
     study = CHOICES | {"name": "vanilla", "verdict": "no claim", "title": "Readings"}
     for scale, row, answered in (
@@ -245,13 +247,14 @@ def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results, tmp_path
     ):
         table = {"headings": headings, "rows": [paper, row]}
         results(scale, (TABLE_3, CHOICES, study | {"table": table}))
-        text, _ = made(folder, tmp_path)
-        assert ("no answer" not in page.read_text()) is answered
+        text, _ = made(folder)
+        page = verdicts.texts(folder)["vanilla"]
+        assert ("no answer" not in page) is answered
         assert "Readings" not in text  # no verdict, so no row among the paper's
-    assert "| a | 40 |" in page.read_text()
+    assert "| a | 40 |" in page
 
 
-def test_every_run_that_lacks_rounds_is_named(results, tmp_path):
+def test_every_run_that_lacks_rounds_is_named(results):
     runs = [{"run": "slimfl-good-alpha1-seed2-abc", "rounds_done": 7, "rounds": 80}]
-    text, _ = made(results("standard", missing=runs), tmp_path)
+    text, _ = made(results("standard", missing=runs))
     assert ["slimfl-good-alpha1-seed2-abc", "7 of 80"] in rows(text)

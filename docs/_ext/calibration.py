@@ -1,8 +1,6 @@
-"""The link layer beside the paper's table VI, computed at build time."""
+"""The link layer beside the paper's table VI."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from misprints import TABLE_6, frequencies
 
@@ -20,8 +18,8 @@ SIGNALS: dict[str, tuple[Messages, int]] = {
 }
 
 
-def write(target: Path) -> None:
-    """Write the comparison as a MyST table."""
+def text() -> str:
+    """The comparison as a table."""
     lines = [
         "| channel | what | table VI | equation (5) | 10,000 draws |",
         "|---|---|---|---|---|",
@@ -34,5 +32,4 @@ def write(target: Path) -> None:
             formula = link.decoding_probabilities(coding)[index]
             drawn = decoding_frequencies(link, coding, DRAWS)[index]
             lines.append(f"| {name} | {what} | {told:.3f} | {formula:.3f} | {drawn:.3f} |")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return "\n".join(lines)

@@ -1,8 +1,7 @@
-"""The command line reference, written from the `slimfl` program itself at build time."""
+"""The command line reference, written from the `slimfl` program itself."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
@@ -10,14 +9,13 @@ from typer.main import get_command
 from slimfl.cli.app import app
 
 
-def write(target: Path) -> None:
-    """Write every command with its arguments and options as MyST Markdown."""
+def text() -> str:
+    """Every command with its arguments and options."""
     lines: list[str] = []
     for name, command in get_command(app).commands.items():
         for full, leaf in _leaves(f"slimfl {name}", command):
             lines += _command(full, leaf)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n".join(lines), encoding="utf-8")
+    return "\n".join(lines)
 
 
 def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
@@ -33,7 +31,6 @@ def _command(name: str, command: Any) -> list[str]:
     options = [p for p in params if p.param_type_name == "option"]
     usage = [name, *map(_argument, arguments), "[OPTIONS]" if options else ""]
     lines = [
-        f"(command-{name.replace(' ', '-')})=",
         f"## `{name}`",
         "",
         " ".join((command.help or "").split()),

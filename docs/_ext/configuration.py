@@ -1,4 +1,4 @@
-"""The configuration reference, written from the pydantic model at build time.
+"""The configuration reference, written from the pydantic model.
 
 Key, type and default come from the model itself. The meaning is the docstring under the field.
 """
@@ -49,14 +49,14 @@ MEANINGS = {
 }
 
 
-def write(target: Path) -> None:
-    """Write the reference as MyST Markdown; a key without a meaning is an error."""
+def text() -> str:
+    """The reference; a key without a meaning is an error."""
     documented = _field_docstrings()
     lines: list[str] = []
     schema = Experiment.model_json_schema()
     definitions = schema.get("$defs", {})
-    for title, anchor, model, prefix in _sections():
-        lines += [f"({anchor})=", f"## {title}", "", inspect.getdoc(model) or "", ""]
+    for title, model, prefix in _sections():
+        lines += [f"## {title}", "", inspect.getdoc(model) or "", ""]
         lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
         properties = definitions.get(model.__name__, schema)["properties"]
         for name, field in model.model_fields.items():
@@ -70,16 +70,15 @@ def write(target: Path) -> None:
             cells = (f"`{key}`", _type(properties[name]), _default(default), meaning)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         lines.append("")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n".join(lines), encoding="utf-8")
+    return "\n".join(lines)
 
 
-def _sections() -> list[tuple[str, str, type[BaseModel], str]]:
-    found = [("The experiment", "config-experiment", Experiment, "")]
+def _sections() -> list[tuple[str, type[BaseModel], str]]:
+    found = [("The experiment", Experiment, "")]
     for name, field in Experiment.model_fields.items():
         model = field.annotation
         if _is_section(model):
-            found.append((f"`[{name}]`", f"config-{name}", model, f"{name}."))
+            found.append((f"`[{name}]`", model, f"{name}."))
     return found
 
 

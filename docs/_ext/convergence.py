@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from measured import read
+from two_modes import save
 
-from slimfl.report import save
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import grid
 
 Rows = list[dict[str, Any]]
 
 
-def write(folder: Path) -> None:
-    """Write everything into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def texts() -> dict[str, str]:
+    """Tables and sentences."""
     document = read("convex")
-    for name, text in {
+    made = {
         "command": command(document),
         "bounds": bounds_table(document["bounds"]),
         "lemma": lemma_table(document["lemma_1"]),
@@ -31,8 +30,13 @@ def write(folder: Path) -> None:
         "aggregation": aggregation_table(document["aggregation"]),
         "optimum": optimum_table(document["at_optimum"]),
         "curvature": curvature_table(document["curvature"]),
-    }.items():
-        (folder / f"convex-{name}.md").write_text(text, encoding="utf-8")
+    }
+    return {f"convex-{name}": text for name, text in made.items()}
+
+
+def draw(folder: Path) -> None:
+    """The pictures."""
+    document = read("convex")
     bounds_picture(document, folder / "convex-bounds.svg")
     sweeps_picture(document, folder / "convex-sweeps.svg")
 

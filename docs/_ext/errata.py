@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import accumulate
 from math import log2, log10
-from pathlib import Path
 from statistics import fmean, geometric_mean, median
 
 import numpy as np
@@ -66,12 +65,10 @@ CHANNELS = ("good", "poor")
 ROUNDING = ((-0.05, -0.005), (-0.05, 0.005), (0.05, -0.005), (0.05, 0.005))
 
 
-def write(folder: Path) -> None:
-    """Write `errata-eN.md` for every erratum that has numbers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for make in (e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e13, e14):
-        text = "\n".join([*make(), ""])
-        (folder / f"errata-{make.__name__}.md").write_text(text, encoding="utf-8")
+def texts() -> dict[str, str]:
+    """The numbers of every erratum that has some."""
+    made = (e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e13, e14)
+    return {f"errata-{make.__name__}": "\n".join(make()) for make in made}
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -190,7 +187,7 @@ def e4() -> list[str]:
         *table(["table I", "1.0x", "0.5x"], rows),
         "",
         f"Table IV's bits do not follow from the parameters either: {TABLE_4_BITS[0]:,} / "
-        f"{TABLE_4_PARAMETERS[0]:,} = {bits:.2f} bits a parameter.",
+        f"{TABLE_4_PARAMETERS[0]:,} = {bits:.2f} bits per parameter.",
     ]
 
 

@@ -1,12 +1,14 @@
 """Formulas as inline SVG, drawn by matplotlib's mathtext.
 
 The pages then need neither a script from the network nor LaTeX, look the same in every browser and
-take the colour of the text around them. The TeX source stays in the picture as its title.
+take the colour of the text around them. The typeface is Computer
+Modern, which comes with matplotlib: MathML would need a mathematical font on the reader's machine. The TeX source stays in the picture as its title.
 """
 
 from __future__ import annotations
 
 import html
+import re
 from functools import cache
 from typing import Any
 
@@ -19,14 +21,17 @@ from sphinx.util.math import get_node_equation_number
 
 #: Points; a formula is measured in em, so that it grows with the text.
 SIZE = 10.0
+PRIMED = re.compile(r"([A-Za-z])'_(\w|\{[^}]*\})")
 COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
 
 
 @cache
 def svg(tex: str, scale: float = 1.0) -> str:
     """One formula as an `<svg>` element that stands on the text's baseline."""
-    source = f"${' '.join(tex.split())}$"
-    font = FontProperties(size=SIZE, math_fontfamily="dejavusans")
+    # mathtext sets the index of u'_i behind the prime instead of below it
+    flat = PRIMED.sub(r"\1_\2^{\\prime}", " ".join(tex.split()))
+    source = f"${flat}$"
+    font = FontProperties(size=SIZE, math_fontfamily="cm")
     width, height, depth = text_to_path.get_text_width_height_descent(source, font, True)
     vertices, codes = text_to_path.get_text_path(font, source, ismath=True)
     # outlines come at FONT_SCALE points; the y axis points up there and down in SVG
@@ -53,7 +58,7 @@ def svg(tex: str, scale: float = 1.0) -> str:
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """A formula within a line."""
-    translator.body.append(svg(node.astext(), 1.08))
+    translator.body.append(svg(node.astext(), 1.15))
     raise nodes.SkipNode
 
 
@@ -66,7 +71,7 @@ def visit_block(translator: Any, node: nodes.math_block) -> None:
     text = node.astext().replace("\\\\\n", "\n\n").replace(r"\frac", r"\dfrac")
     for line in text.split("\n\n"):
         if line.strip():
-            translator.body.append(f'<div class="math-line">{svg(line, 1.2)}</div>')
+            translator.body.append(f'<div class="math-line">{svg(line, 1.25)}</div>')
     if node.get("number"):
         number = get_node_equation_number(translator, node)
         translator.body.append(f'<span class="eqno">({number})</span>')

@@ -7,18 +7,38 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from two_modes import save
 
 RESULTS = Path(__file__).parents[1] / "results"
 BLUE, GREY = "#2a6f97", "#9a9a9a"
+#: The work of which the README shows the speed: federated averaging, which all of them can do.
+COMMON = "fedavg 10 x 500"
+NAMES = {
+    "native": "SlimFL, native engine",
+    "slimfl-on-flower": "SlimFL on Flower and Ray",
+    "torch": "SlimFL, torch engine",
+    "fluke": "fluke",
+    "flower": "Flower",
+    "pfl": "pfl-research",
+    "fedjax": "FedJAX",
+}
 
 
-def write(folder: Path) -> None:
-    """Write the tables and pictures of the recipe and of the bench."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "recipe.md").write_text(recipe_table(read("recipe")))
+def texts() -> dict[str, str]:
+    """The tables of the recipe and of the bench."""
     bench = read("bench")
-    (folder / "bench.md").write_text("\n".join(bench_tables(bench)))
-    (folder / "bench-summary.md").write_text(bench_summary(bench))
+    return {
+        "recipe": recipe_table(read("recipe")),
+        "bench": "\n".join(bench_tables(bench)),
+        "bench-summary": bench_summary(bench),
+        "speed": speed_words(bench),
+    }
+
+
+def draw(folder: Path) -> None:
+    """The pictures of the bench."""
+    bench = read("bench")
+    speed_picture(bench, folder / "speed.svg")
     bench_picture(bench, folder / "bench.svg")
     growth_picture(bench["growth"], folder / "bench-growth.svg")
 
@@ -30,7 +50,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def recipe_table(document: dict[str, Any]) -> str:
-    """One row a recipe; what differs from the first is set in bold."""
+    """One row per recipe; what differs from the first is set in bold."""
     base, keys = (
         document["recipes"][0],
         ("initialisation", "normalise", "batch_size", "optimiser_state"),
@@ -64,7 +84,7 @@ def spread(value: dict[str, float] | None, form: str) -> str:
 
 
 def bench_tables(document: dict[str, Any]) -> list[str]:
-    """One table a kind of work."""
+    """One table per kind of work."""
     lines = []
     for kind, row in document["rows"].items():
         work = row["work"]
@@ -107,8 +127,40 @@ def bench_summary(document: dict[str, Any]) -> str:
     )
 
 
+def speed_words(document: dict[str, Any]) -> str:
+    """What the README's bars show."""
+    work = document["rows"][COMMON]["work"]
+    return (
+        f"Images trained per second, federated averaging of UL-MobileNet on {work['devices']} "
+        f"devices of {work['images_per_device']} images, {document['machine']['cores']} cores, "
+        f"medians of {document['repetitions']} interleaved repetitions, others through their own "
+        f"simulation. In superposition training the native engine is "
+        f"**{document['native_over_best_torch']:.1f} times** as fast as the best PyTorch loop we "
+        f"could write. [How it is measured, and where it loses](docs/benchmarks.md)."
+    )
+
+
+def speed_picture(document: dict[str, Any], path: Path) -> None:
+    """Bars for the README."""
+    rates = document["rows"][COMMON]["images_per_s"]
+    names = [name for name in NAMES if name in rates][::-1]
+    middle = [rates[name]["median"] for name in names]
+    ours = ("native", "torch", "slimfl-on-flower")
+    figure, ax = plt.subplots(figsize=(7.2, 2.4), layout="constrained")
+    bars = ax.barh(
+        [NAMES[name] for name in names], middle, color=[BLUE if n in ours else GREY for n in names]
+    )
+    ax.bar_label(bars, [f"{value:,.0f}" for value in middle], padding=4, fontsize=9)
+    ax.set_xlim(0, 1.1 * max(middle))
+    ax.xaxis.set_visible(False)
+    ax.tick_params(left=False)
+    ax.spines[:].set_visible(False)
+    save(figure, path)
+    plt.close(figure)
+
+
 def bench_picture(document: dict[str, Any], path: Path) -> None:
-    """Images a second, one panel a kind of work."""
+    """Images per second, one panel per kind of work."""
     rows = document["rows"]
     figure, axes = plt.subplots(
         len(rows), 1, figsize=(7.2, 1.7 * len(rows)), layout="constrained", squeeze=False
@@ -128,7 +180,7 @@ def bench_picture(document: dict[str, Any], path: Path) -> None:
         ax.set_title(kind, loc="left", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
     axes[-1, 0].set_xlabel("images per second (median, whiskers from smallest to largest)")
-    figure.savefig(path)
+    save(figure, path)
     plt.close(figure)
 
 
@@ -150,5 +202,5 @@ def growth_picture(growth: dict[str, Any], path: Path) -> None:
         ax.set(title=axis, ylim=(0, None))
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("images per second")
-    figure.savefig(path)
+    save(figure, path)
     plt.close(figure)

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 #: Rooms in the order in which an update passes them; what is not listed comes after.
-ORDER = ("api", "data", "population", "nn", "training", "engines", "radio", "methods",
-         "federation", "theory", "report", "flower", "grids", "experiments")  # fmt: skip
+ORDER = ("api", "data", "population", "nn", "training", "engines", "radio", "theory", "methods",
+         "federation", "results", "report", "reproduction", "sweeps", "deployment")  # fmt: skip
 #: `config` has a page of its own for its keys; `cli` is the command line page.
 ELSEWHERE = {"config", "rng", "errors", "cli", "_native"}
 
@@ -45,4 +45,4 @@ def _automodule(name: str) -> str:
 
 def _programs(module: str) -> bool:
     """Programs that start Flower's servers import its internals, which cannot be read twice."""
-    return ".flower.guard" in module
+    return ".deployment.guard" in module

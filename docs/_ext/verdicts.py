@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from slimfl.reproduction.page import printed
 
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
+#: Nothing to show yet, or not all of it.
+OPEN = ("not run", "unfinished")
 #: Shown in this order; other scales come before the last.
 ORDER = {"standard": 0, "small": 1, "paper": 3}
 #: The exhibit that measures what no source settles; it has a section of its own.
@@ -20,29 +21,34 @@ CHOICES = "choices"
 VANILLA = "vanilla"
 #: Both have no claims of the paper, and so no verdict.
 OURS = (CHOICES, VANILLA)
+#: Checks that everything runs: nothing has learned there, so it tells nothing about the paper.
+NOT_SHOWN = "smoke"
 
 
 class ResultsError(Exception):
     """The committed results are missing or not of the form that the page needs."""
 
 
-def write(folder: Path, results: Path) -> None:
-    """Write verdicts.md, choices.md and vanilla.md, and copy the figures that they show.
+def texts(results: Path) -> dict[str, str]:
+    """Verdicts, the numbers behind them, choices and the study of Vanilla FL.
 
     Args:
-        folder: Where the pages' generated parts are; figures are referred to as `_generated/NAME`.
-        results: The folder with one folder a scale.
+        results: The folder with one folder per scale.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     documents = read(results)
-    (folder / "verdicts.md").write_text(_text(verdicts(documents, folder)), encoding="utf-8")
-    (folder / "choices.md").write_text(_text(choices(documents, folder)), encoding="utf-8")
-    (folder / "vanilla.md").write_text(_text(vanilla(documents, folder)), encoding="utf-8")
+    made = {
+        "verdicts": verdicts,
+        "exhibits": exhibits,
+        "tally": tally,
+        "choices": choices,
+        "vanilla": vanilla,
+    }
+    return {name: "\n".join(make(documents)) for name, make in made.items()}
 
 
 def read(results: Path) -> dict[str, dict[str, Any]]:
     """The results of every scale, by its name, checked; each remembers its folder."""
-    found = sorted(results.glob("*/results.json"))
+    found = sorted(p for p in results.glob("*/results.json") if p.parent.name != NOT_SHOWN)
     if not found:
         raise ResultsError(
             f"there is no {results}/SCALE/results.json: make it with "
@@ -76,22 +82,10 @@ def _check(document: dict[str, Any]) -> None:
                 raise ValueError(f"a row of {exhibit['name']} is not as long as its headings")
 
 
-def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
-    """How the runs were made, one row an exhibit, and the numbers behind each verdict."""
-    rules = dict.fromkeys(document["rule"] for document in documents.values())
-    lines = [line for rule in rules for line in (f"The rule: {rule}", "")]
-    for name, document in documents.items():
-        lines += [f"* **{name}**: {_made(document)}"]
-    for name, document in documents.items():
-        lines += _missing(name, document)
-    exhibits = {
-        exhibit["name"]: exhibit
-        for document in documents.values()
-        for exhibit in document["exhibits"]
-        if exhibit["name"] not in OURS
-    }
+def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
+    """One row per exhibit, and how the runs were made."""
     rows = []
-    for name, exhibit in exhibits.items():
+    for name, exhibit in _papers(documents).items():
         judged = [_find(document, name) for document in documents.values()]
         rows.append(
             [
@@ -100,18 +94,53 @@ def verdicts(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
                 *(f"**{e['verdict']}**" if e else "" for e in judged),
             ]
         )
-    lines += ["", *_table(["exhibit", "what the paper claims", *documents], rows), ""]
-    for name, exhibit in exhibits.items():
-        lines += _open(exhibit["title"])
+    lines = [*_table(["exhibit", "what the paper claims", *documents], rows), ""]
+    rules = dict.fromkeys(document["rule"] for document in documents.values())
+    lines += [line for rule in rules for line in (f"The rule: {rule}", "")]
+    for name, document in documents.items():
+        lines += [f"* **{name}**: {_made(document)}"]
+    for name, document in documents.items():
+        lines += _missing(name, document)
+    return lines
+
+
+def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
+    """How many of the paper's exhibits agree, for every scale that has finished some."""
+    lines = []
+    for scale, document in documents.items():
+        judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
+        counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
+        if set(counts) <= set(OPEN):
+            continue
+        words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+        lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}."]
+    return lines or ["No scale is finished."]
+
+
+def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
+    """A section per exhibit: its table and figure, and folded every claim with its numbers."""
+    lines = []
+    for name, exhibit in _papers(documents).items():
+        lines += [f"### {exhibit['title']}", "", f"The paper: {_cell(exhibit['paper'])}", ""]
         for scale, document in documents.items():
             if found := _find(document, name):
-                lines += [
-                    f"**{scale}**: {found['verdict']}",
-                    "",
-                    *_exhibit(found, document, folder),
-                ]
-        lines += ["</details>", ""]
+                lines += [f"Ours at scale {scale}: **{found['verdict']}**", ""]
+                shown, title = _shown(found, document), f"{exhibit['title']} at scale {scale}"
+                if found["verdict"] in OPEN:
+                    lines += _fold(f"{title}: what is there so far", [*shown, *_behind(found)])
+                else:
+                    lines += [*shown, *_fold(f"{title}: every claim", _behind(found))]
     return lines
+
+
+def _papers(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The paper's exhibits by name."""
+    return {
+        exhibit["name"]: exhibit
+        for document in documents.values()
+        for exhibit in document["exhibits"]
+        if exhibit["name"] not in OURS
+    }
 
 
 def _missing(scale: str, document: dict[str, Any]) -> list[str]:
@@ -124,13 +153,13 @@ def _missing(scale: str, document: dict[str, Any]) -> list[str]:
     return ["", *_open(title), *_table(["run", "rounds"], rows), "", "</details>", ""]
 
 
-def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+def choices(documents: dict[str, dict[str, Any]]) -> list[str]:
     """The measured effect of what no source settles."""
     lines = []
     for scale, document in documents.items():
         if found := _find(document, CHOICES):
             lines += [f"**{found['title']}** ({scale}: {_made(document)})", ""]
-            lines += _exhibit(found, document, folder)
+            lines += _exhibit(found, document)
     if not lines:
         raise ResultsError(
             f"no scale has an exhibit named {CHOICES!r}: the effect of the choices that no source "
@@ -139,35 +168,47 @@ def choices(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
     return lines
 
 
-def vanilla(documents: dict[str, dict[str, Any]], folder: Path) -> list[str]:
+def vanilla(documents: dict[str, dict[str, Any]]) -> list[str]:
     """What each reading gave, or that nothing was run yet."""
     lines = []
     for scale, document in documents.items():
         found = _find(document, VANILLA)
         if found and any("not run" not in row for row in found["table"]["rows"][1:]):
-            lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document, folder)]
+            lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document)]
     return lines or ["No runs of this study have been committed yet, so there is no answer."]
 
 
-def _exhibit(exhibit: dict[str, Any], document: dict[str, Any], folder: Path) -> list[str]:
+def _exhibit(exhibit: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    return [*_shown(exhibit, document), *_behind(exhibit)]
+
+
+def _shown(exhibit: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """Figures and table."""
     lines = []
+    for figure in exhibit.get("figures", ()):
+        source = document["folder"] / figure
+        if not source.is_file():
+            raise ResultsError(f"{source}, a figure of {exhibit['name']}, is missing")
+        place = f"results/reproduction/{document['folder'].name}/{figure}"  # as seen from docs/
+        lines += [f"![{exhibit['title']}, {document['scale']} scale]({place})", ""]
     if given := exhibit.get("table"):
         lines += [*_table(given["headings"], given["rows"]), ""]
+    return lines
+
+
+def _fold(title: str, lines: list[str]) -> list[str]:
+    return [*_open(title), *lines, "</details>", ""] if lines else []
+
+
+def _behind(exhibit: dict[str, Any]) -> list[str]:
+    """Claims and notes."""
+    lines = []
     if exhibit["claims"]:
         rows = [row for claim in exhibit["claims"] for row in _claim(claim)]
         heads = ["claim", "where", "quantity", "paper", "ours", "verdict", "seeds"]
         lines += [*_table(heads, rows), ""]
     lines += [f"* {note}" for note in exhibit.get("notes", ())]
-    lines += [""] if exhibit.get("notes") else []
-    for figure in exhibit.get("figures", ()):
-        source = document["folder"] / figure
-        if not source.is_file():
-            raise ResultsError(f"{source}, a figure of {exhibit['name']}, is missing")
-        copy = f"reproduction-{document['scale']}-{source.name}"
-        shutil.copyfile(source, folder / copy)
-        alt = f"{exhibit['title']}, {document['scale']} scale"
-        lines += [f"```{{image}} _generated/{copy}", f":alt: {alt}", "```", ""]
-    return lines
+    return lines + ([""] if exhibit.get("notes") else [])
 
 
 def _claim(claim: dict[str, Any]) -> list[list[str]]:
@@ -233,7 +274,3 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 def _cell(text: str) -> str:
     return " ".join(str(text).split()).replace("|", "\\|").replace("<", "\\<")
-
-
-def _text(lines: list[str]) -> str:
-    return "\n".join([*lines, ""])

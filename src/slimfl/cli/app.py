@@ -7,6 +7,7 @@ import errno
 import gc
 import logging
 import sys
+from typing import Annotated
 
 import typer
 
@@ -27,13 +28,34 @@ from slimfl.errors import Interrupted, RequestError, RunError
 
 app = typer.Typer(
     name="slimfl",
-    help="Federated learning over width-adjustable networks on unreliable radio links.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"slimfl {version('slimfl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", is_eager=True, callback=show_version
+        ),
+    ] = False,
+) -> None:
+    """Federated learning over width-adjustable networks on unreliable radio links."""
+
+
 for command in (
     run, resume, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
 ):  # fmt: skip
