@@ -24,6 +24,6 @@ def test_a_wheel_without_a_compiler_holds_all_but_the_native_engine(tmp_path):
     assert done.returncode == 0, done.stderr
     [wheel] = tmp_path.glob("slimfl-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"slimfl/api.py", "slimfl/py.typed", "slimfl/report/page.css"} <= names
-    assert "slimfl/reproduction/page/document.css" in names
+    assert {"slimfl/api.py", "slimfl/py.typed", "slimfl/report/pages/page.css"} <= names
+    assert {"slimfl/reproduction/page/page.css", "slimfl/report/pages/charts/mount.js"} <= names
     assert not any("_native" in Path(name).name and name.endswith(".so") for name in names)
