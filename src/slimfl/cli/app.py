@@ -17,6 +17,7 @@ from slimfl.cli.data import data
 from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
 from slimfl.cli.interrupts import interrupts_raise
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
@@ -30,10 +31,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
+    cls=PlainGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
-    app.command()(command)
+    app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")
 app.add_typer(deploy, name="deploy")

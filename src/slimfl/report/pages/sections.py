@@ -62,8 +62,8 @@ def conclusions_section(summary: Summary) -> str:
     return (
         f"{overview(rankings(summary), summary)}"
         "<p class='note'>The most accurate method of each setting and how far it is ahead; methods "
-        "within their combined deviation tie. Energy: a run of Vanilla FL per width against one run of "
-        f"SlimFL.</p>{notes}<details><summary>In words, setting by setting</summary>{words}"
+        "within their combined deviation tie. Energy: a run of Vanilla FL per width against one "
+        f"run of SlimFL.</p>{notes}<details><summary>In words, setting by setting</summary>{words}"
         "</details>"
     )
 

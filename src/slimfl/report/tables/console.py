@@ -15,7 +15,7 @@ from slimfl.results.summary import summarise
 
 
 def closing_table(records: Iterable[RunRecord]) -> Table:
-    """What a person wants to know when runs are done; fits 100 columns for up to three widths."""
+    """What a person wants to know when runs are done; fits 80 columns with two widths."""
     summary = summarise(records)
     rows = summary.groups
     widths = cells.width_names(rows)
