@@ -330,17 +330,20 @@ def _carry_out(
     data_dir: Path | None = None,
     superlink: "SuperLink | None" = None,
 ) -> None:
-    from slimfl.cli.progress import ProgressCallback, progress_bar
+    from slimfl.cli.progress import AllRuns, ProgressCallback, progress_bar
     from slimfl.federation import Simulation, completed
     from slimfl.federation import run as run_simulation
-    from slimfl.sweeps import shared_dataset
+    from slimfl.sweeps import Job, shared_dataset
 
+    jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with progress_bar(aside()) as progress:
-        for folder in folders:
-            experiment = _found_in(folder.experiment(), data_dir)
+        runs = AllRuns(progress, jobs)
+        for folder, job in zip(folders, jobs, strict=True):
+            experiment = job.experiment
             if completed(folder, experiment, verify=True):
+                runs.ended(folder.name)
                 continue
-            callbacks = [ProgressCallback(progress, folder.name)]
+            callbacks = [ProgressCallback(progress, folder.name, runs)]
             if superlink is not None:
                 from slimfl.deployment.deployed import carry_out
 
