@@ -64,6 +64,17 @@ def test_networks_that_guess_are_not_ranked(make_run):
     assert "leads, 38.4 points ahead of" in said(0.516, 0.9)
 
 
+def test_tables_say_which_networks_only_guess(make_run):
+    learned = make_run("slimfl", curves={"0.5x": [0.8], "1.0x": [0.9]})
+    guessing = make_run("vanilla-0.5x", curves={"0.5x": [0.5]})
+    for table in (closing_table, compare_table):
+        assert "learned" not in printed(table([learned]))
+        assert "not learned yet: Vanilla FL-0.5x at 0.5x (not above 51.5 %" in printed(
+            table([learned, guessing])
+        )
+        assert "no network has learned yet (not above 51.5 %" in printed(table([guessing]))
+
+
 def test_the_limit_of_guessing_is_three_binomial_errors():
     """Against the tail of the binomial itself: a guesser passes about once in a thousand times."""
     from scipy.stats import binom
