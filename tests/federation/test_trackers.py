@@ -7,7 +7,7 @@ import pytest
 
 import slimfl
 from slimfl.errors import RequestError
-from slimfl.federation.trackers import scalars
+from slimfl.federation.trackers import check_trackers, scalars
 
 SETTINGS = {"data__dataset": "synthetic", "rounds": 3, "training__steps": 1}
 
@@ -60,6 +60,13 @@ def test_a_tracker_that_is_not_installed_is_a_wrong_request(tmp_path, monkeypatc
     with pytest.raises(RequestError, match=r"pip install slimfl\[wandb\]"):
         slimfl.run(out=tmp_path / "run", track=["wandb"], **SETTINGS)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_the_name_of_a_tracker_is_no_tracker(tmp_path, monkeypatch):
+    (tmp_path / "wandb").mkdir()  # where Weights & Biases keeps its logs
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(RequestError, match="wandb is not installed"):
+        check_trackers(("wandb",))
 
 
 def test_an_error_in_a_tracker_does_not_end_the_run(tmp_path, monkeypatch, caplog):

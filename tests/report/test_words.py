@@ -1,3 +1,4 @@
+import itertools
 from io import StringIO
 
 import pytest
@@ -33,12 +34,65 @@ def test_a_lead_is_counted_in_points(make_run):
 
 def test_the_leader_is_not_hard_coded(make_run):
     runs = [
-        make_run("slimfl", curves={"0.5x": [0.5, 0.5], "1.0x": [0.5, 0.5]}),
-        make_run("vanilla-1.0x", curves={"1.0x": [0.6, 0.6]}),
+        make_run("slimfl", curves={"0.5x": [0.6, 0.6], "1.0x": [0.6, 0.6]}),
+        make_run("vanilla-1.0x", curves={"1.0x": [0.7, 0.7]}),
     ]
     alone, ranked = conclusions(summarise(runs))
     assert "is the only method at this width" in alone
-    assert "Vanilla FL-1.0x (60.0 %) leads, 10.0 points ahead of SlimFL" in ranked
+    assert "Vanilla FL-1.0x (70.0 %) leads, 10.0 points ahead of SlimFL" in ranked
+
+
+def test_networks_that_guess_are_not_ranked(make_run):
+    """Two classes and 10,000 test samples: a coin is right in 50 ± 0.5 % of them."""
+
+    numbers = itertools.count()
+
+    def said(slim, vanilla):
+        runs = [
+            make_run("slimfl", curves={"1.0x": [slim] * 2}, name=f"s{next(numbers)}"),
+            make_run("vanilla-1.0x", curves={"1.0x": [vanilla] * 2}, name=f"v{next(numbers)}"),
+        ]
+        return conclusions(summarise(runs))[0]
+
+    for guessed in (0.0, 0.4, 0.5, 0.515):
+        assert "have not learned yet" in said(0.501, guessed)
+        assert "lead" not in said(0.501, guessed)
+    assert said(0.5, 0.9).endswith(
+        "Vanilla FL-1.0x (90.0 %) is the only one that has learned; SlimFL (50.0 %) has not "
+        "learned yet."
+    )
+    assert "leads, 38.4 points ahead of" in said(0.516, 0.9)
+
+
+def test_tables_say_which_networks_only_guess(make_run):
+    learned = make_run("slimfl", curves={"0.5x": [0.8], "1.0x": [0.9]})
+    guessing = make_run("vanilla-0.5x", curves={"0.5x": [0.5]})
+    for table in (closing_table, compare_table):
+        assert "learned" not in printed(table([learned]))
+        assert "not learned yet: Vanilla FL-0.5x at 0.5x (not above 51.5 %" in printed(
+            table([learned, guessing])
+        )
+        assert "no network has learned yet (not above 51.5 %" in printed(table([guessing]))
+
+
+def test_the_limit_of_guessing_is_three_binomial_errors():
+    """Against the tail of the binomial itself: a guesser passes about once in a thousand times."""
+    from scipy.stats import binom
+
+    from slimfl.results.learned import learned_above
+
+    for classes, samples in ((2, 500), (10, 1_000), (10, 10_000), (62, 10_000)):
+        above = binom.sf(learned_above(classes, samples) * samples, samples, 1 / classes)
+        assert 0.0005 < above < 0.003
+
+
+def test_a_shorter_test_set_needs_more(make_run):
+    whole, short = (
+        summarise([make_run(name=str(n), experiment={"data__test_samples": n})]).groups[0]
+        for n in (10_000, 100)
+    )
+    assert whole.learned_above == pytest.approx(0.515)
+    assert short.learned_above == pytest.approx(0.65)
 
 
 def test_an_unfinished_run_and_refused_updates_are_told(make_run):

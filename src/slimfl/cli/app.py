@@ -19,6 +19,7 @@ from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
 from slimfl.cli.export import export, pick
 from slimfl.cli.interrupts import interrupts_raise
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
@@ -31,6 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: drawing boxes would double the time it takes
+    cls=PlainGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -59,7 +61,7 @@ def options(
 for command in (
     run, resume, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")
 app.add_typer(deploy, name="deploy")

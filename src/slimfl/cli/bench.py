@@ -10,9 +10,11 @@ from slimfl.cli.output import Json, aside, check_writable, show, show_json
 
 
 def bench(
-    repetitions: Annotated[int, typer.Option(min=2, max=1000)] = 5,
+    repetitions: Annotated[
+        int, typer.Option(help="How often each engine does the work.", min=2, max=1000)
+    ] = 5,
     images: Annotated[
-        int, typer.Option(help="Images a repetition.", min=64, max=10_000_000)
+        int, typer.Option(help="Images per repetition.", min=64, max=10_000_000)
     ] = 3840,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
@@ -20,10 +22,16 @@ def bench(
     peers_dir: Annotated[Path, typer.Option(help="Where their runners are.")] = Path(
         "benchmarks/peers"
     ),
-    out: Annotated[Path | None, typer.Option(help="Also write the JSON document here.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write the JSON document here.", show_default="nowhere"),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Time the engines on the same work in interleaved repetitions; compare ratios, not seconds."""
+    """Time the engines on the same work, side by side.
+
+    Repetitions are interleaved; compare ratios, not seconds.
+    """
     import json as json_module
 
     from slimfl.bench.peers import find_peers, peer_runner

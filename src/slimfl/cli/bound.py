@@ -41,21 +41,28 @@ def bound(
     split: Split = None,
     segments: SegmentCount = None,
     devices: Devices = 10,
-    weights: Annotated[str | None, typer.Option(help="Loss weights; 1/S each otherwise.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Loss weights.", show_default="1/S each")
+    ] = None,
     smoothness: Annotated[
-        float | None, typer.Option(help="L; 1 if not given.", min=1e-12, max=1e12)
+        float | None,
+        typer.Option(help="L, the smoothness.", min=1e-12, max=1e12, show_default="1"),
     ] = None,
     strong_convexity: Annotated[
-        float | None, typer.Option(help="mu; 0.1 if not given.", min=1e-12, max=1e12)
+        float | None,
+        typer.Option(help="mu, the strong convexity.", min=1e-12, max=1e12, show_default="0.1"),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Mean variance of a local gradient; 1 if not given.", min=0, max=1e12),
+        typer.Option(help="Mean variance of a local gradient.", min=0, max=1e12, show_default="1"),
     ] = None,
     initial_distance_squared: Annotated[
-        float | None, typer.Option(help="Delta_1; 1 if not given.", min=0, max=1e12)
+        float | None,
+        typer.Option(
+            help="Delta_1, the squared distance at the start.", min=0, max=1e12, show_default="1"
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=10_000_000)] = 1000,
+    rounds: Annotated[int, typer.Option(help="Number of rounds.", min=1, max=10_000_000)] = 1000,
     measure: Annotated[
         bool,
         typer.Option(
@@ -63,19 +70,25 @@ def bound(
         ),
     ] = False,
     repetitions: Annotated[
-        int | None, typer.Option(help="Of the measurement; 100 if not given.", min=2, max=1_000_000)
+        int | None,
+        typer.Option(help="Of the measurement.", min=2, max=1_000_000, show_default="100"),
     ] = None,
     non_iid: Annotated[
         float | None,
         typer.Option(
-            help="How much the data of the measured devices differ; 0 is IID.", min=0, max=1e6
+            help="How much the data of the measured devices differ; 0 is IID.",
+            min=0,
+            max=1e6,
+            show_default="0",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the measurement.", min=0, max=2**63 - 1)] = 0,
     out: Out = Path("figures"),
     json: Json = False,
 ) -> None:
-    """Theorem 1: the paper's bound on the optimality gap, and the sharper one beside it.
+    """Compute theorem 1's bound on the optimality gap.
+
+    The paper's bound and the sharper one stand beside each other.
 
     With --measure, L, mu and Delta_1 are those of a ridge regression with nested widths, whose
     training under theorem 1's learning rate is drawn into the same figure.
@@ -271,13 +284,13 @@ def _document(curves: dict[str, Any], rounds: int) -> dict[str, Any]:
 def _show(document: dict[str, Any], devices: int) -> None:
     from rich.table import Table
 
-    columns = {"bound_paper": "paper's bound", "bound_sharp": "sharper bound"}
+    columns = {"bound_paper": "paper's\nbound", "bound_sharp": "sharper\nbound"}
     title = "Theorem 1: E[F] - F* after t rounds is at most"
     if "measurement" in document:
-        columns |= {"measured": "measured mean", "low": "5%", "high": "95%"}
+        columns |= {"measured": "measured\nmean", "low": "5%", "high": "95%"}
         title = "Theorem 1 beside a measurement of F - F* after t rounds"
     table = Table(title=title)
-    for heading in ("t", "learning rate", *columns.values()):
+    for heading in ("t", "learning\nrate", *columns.values()):
         table.add_column(heading, justify="right")
     for row in document["bound"]:
         cells = ("infinite" if row[key] is None else f"{row[key]:.4g}" for key in columns)

@@ -25,10 +25,15 @@ def cost(
     model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:Name.")],
     widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
     image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
-    bits_per_parameter: Annotated[float, typer.Option(min=1, max=1e6)] = 32.0,
+    bits_per_parameter: Annotated[
+        float, typer.Option(help="What one parameter takes on the air.", min=1, max=1e6)
+    ] = 32.0,
     json: Json = False,
 ) -> None:
-    """Parameters, multiply-adds and bits per width and segment, the paper's beside them."""
+    """Count parameters, multiply-adds and bits per width.
+
+    For the paper's network, the paper's numbers stand beside them.
+    """
     from slimfl import config, nn
     from slimfl.errors import RequestError
 
@@ -58,8 +63,8 @@ def cost(
         "parameters",
         "multiply-adds",
         "bits",
-        "segment parameters",
-        "segment bits",
+        "segment\nparameters",
+        "segment\nbits",
     )
     for heading in headings:
         table.add_column(heading, justify="right")

@@ -5,18 +5,19 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import DataDir, Json, aside, show, show_json
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 data = typer.Typer(
-    help="Datasets: list them, fetch one, show how devices share one.", no_args_is_help=True
+    cls=PlainGroup,
+    help="Datasets: list them, fetch one, show how devices share one.",
+    no_args_is_help=True,
 )
 
-Dir = Annotated[Path | None, typer.Option(help="Where the dataset's files are.")]
 
-
-@data.command("list")
+@data.command("list", cls=PlainCommand)
 def list_(json: Json = False) -> None:
-    """The datasets known by name, and where their files are."""
+    """List the datasets known by name and where they are."""
     from slimfl.data import SOURCES, locate
     from slimfl.errors import RequestError
 
@@ -37,10 +38,10 @@ def list_(json: Json = False) -> None:
     show(table)
 
 
-@data.command()
+@data.command(cls=PlainCommand)
 def fetch(
-    name: Annotated[str, typer.Argument()] = "fashion-mnist",
-    data_dir: Dir = None,
+    name: Annotated[str, typer.Argument(help="fashion-mnist or mnist.")] = "fashion-mnist",
+    data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
     """Obtain a dataset and verify its checksums."""
@@ -66,20 +67,31 @@ def fetch(
         )
 
 
-@data.command("show")
+@data.command("show", cls=PlainCommand)
 def show_partition(
-    dataset: Annotated[str, typer.Option()] = "fashion-mnist",
-    alpha: Annotated[float | None, typer.Option(help="Dirichlet concentration.")] = None,
-    devices: Annotated[int | None, typer.Option()] = None,
-    partition: Annotated[
-        str | None, typer.Option(help="dirichlet, dirichlet-equal, iid or shards.")
+    dataset: Annotated[
+        str, typer.Option(help="fashion-mnist, mnist, synthetic, or a folder of idx files.")
+    ] = "fashion-mnist",
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Dirichlet concentration: smaller is less alike.", show_default="1"),
     ] = None,
-    seed: Annotated[int, typer.Option()] = 0,
-    data_dir: Dir = None,
+    devices: Annotated[
+        int | None, typer.Option(help="Number of devices.", show_default="10")
+    ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(help="dirichlet, dirichlet-equal, iid or shards.", show_default="dirichlet"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
+    data_dir: DataDir = None,
     out: Annotated[Path, typer.Option(help="The figure to write.")] = Path("figures/partition.png"),
     json: Json = False,
 ) -> None:
-    """Draw how many samples of each class every device holds: the paper's figure 3."""
+    """Draw who holds how many samples of each class.
+
+    This is the paper's figure 3.
+    """
     from slimfl import config
     from slimfl.data import load_section
     from slimfl.data import partition as deal
@@ -106,7 +118,9 @@ def show_partition(
         return
     from rich.table import Table
 
-    table = Table("device", *map(str, range(loaded.classes)), "samples", title=title)
+    table = Table("device", title=title)
+    for heading in (*map(str, range(loaded.classes)), "samples"):
+        table.add_column(heading, justify="right")
     for device, row in enumerate(counts):
         table.add_row(str(device), *map(str, row), str(row.sum()))
     show(table)

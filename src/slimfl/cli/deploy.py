@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
     from slimfl.deployment.kit import Federation
 
 deploy = typer.Typer(
-    help="Lay out and run a federation of separate processes and machines on Flower.",
+    cls=PlainGroup,
+    help="Run a federation of separate machines on Flower.",
     no_args_is_help=True,
 )
 
 Folder = Annotated[Path, typer.Argument(help="The kit's folder.", show_default=False)]
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def init(
     folder: Folder,
     devices: Annotated[int, typer.Option(help="Number of devices.", min=1, max=10_000)] = 3,
@@ -32,20 +34,23 @@ def init(
     ] = 9094,
     bind: Annotated[
         str | None,
-        typer.Option(help="The one address to listen on, if it is not --host.", show_default=False),
+        typer.Option(help="The one address to listen on.", show_default="that of --host"),
     ] = None,
     control_port: Annotated[
         int | None,
         typer.Option(
-            help="The SuperLink's own port on loopback, for the owner of the kit. The port after "
-            "--port if it is not given.",
+            help="The SuperLink's own port on loopback, for the owner of the kit.",
             min=1,
             max=65535,
-            show_default=False,
+            show_default="the port after --port",
         ),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Where the devices' data are, if all have it at one place.")
+        Path | None,
+        typer.Option(
+            help="Where the devices' data are, if all have them at one place.",
+            show_default="each device's own",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -76,7 +81,7 @@ def init(
     )
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def up(
     folder: Folder,
     server_only: Annotated[
@@ -84,19 +89,22 @@ def up(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Start the server and the devices on this machine, and wait until they are there."""
+    """Start the server and the devices on this machine.
+
+    Returns when all of them are there.
+    """
     federation = _federation(folder)
     federation.up(server_only)
     _show(federation, json)
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def status(folder: Folder, json: Json = False) -> None:
     """Say what runs here and which devices the server sees."""
     _show(_federation(folder), json)
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def down(folder: Folder, json: Json = False) -> None:
     """End all processes of the kit on this machine."""
     federation = _federation(folder)
@@ -104,15 +112,18 @@ def down(folder: Folder, json: Json = False) -> None:
     _show(federation, json)
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def register(folder: Folder, json: Json = False) -> None:
-    """Make the keys of all devices known to a server that was started otherwise."""
+    """Register all devices' keys with a running server.
+
+    For a server that `slimfl deploy up` did not start.
+    """
     federation = _federation(folder)
     federation.register()
     _show(federation, json)
 
 
-@deploy.command()
+@deploy.command(cls=PlainCommand)
 def revoke(
     folder: Folder,
     device: Annotated[int, typer.Argument(help="The number of the device.", min=0)],

@@ -12,7 +12,10 @@ EXTRAS = ("tensorboard", "mlflow", "wandb")
 
 
 def doctor(json: Json = False) -> None:
-    """Check engines, data, extras and disk; say what is missing and how to get it."""
+    """Check engines, data, extras and disk.
+
+    Says what is missing and how to get it.
+    """
     findings = [_python(), *_engines(), *_data(), *_extras(), _disk()]
     if json:
         show_json({"findings": findings})

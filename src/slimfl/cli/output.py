@@ -18,7 +18,18 @@ Json = Annotated[
 ]
 On = Annotated[
     str | None,
-    typer.Option(help="Runs side by side: local (one per core), ray, or ray://HOST:PORT."),
+    typer.Option(
+        help="Runs side by side: local (one per core), ray, or ray://HOST:PORT.",
+        show_default="one after another, on all cores",
+    ),
+]
+Place = Annotated[
+    str,
+    typer.Option("--on", help="Runs side by side: local (one per core), ray, or ray://HOST:PORT."),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Where the dataset's files are.", show_default="found or fetched"),
 ]
 
 
@@ -26,12 +37,15 @@ def show(*renderables: "RenderableType") -> None:
     """Print a result for a person."""
     from rich.console import Console
 
-    # a file or a pipe has no width; tables stay whole there
-    width = None if sys.stdout.isatty() else 110
+    from slimfl.report.tables.fitting import fitting
+
+    # a file or a pipe has no width unless COLUMNS says one
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110
     # no markup: square brackets in names and paths are brackets
     console = Console(width=width, markup=False, emoji=False)
     for renderable in renderables:
-        console.print(renderable)
+        for part in fitting(renderable, console):
+            console.print(part)
 
 
 def show_json(document: Any) -> None:

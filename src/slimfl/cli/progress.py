@@ -1,59 +1,111 @@
-"""The progress bar of a run: accuracy of every width, rounds per second, time left."""
+"""The progress bars of runs: accuracy of every width, rounds per second, time left of each and all.
+
+Runs of several methods take different times per round, so the bar of all of them counts rounds
+weighed by their work.
+"""
 
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from slimfl.config import Experiment
 from slimfl.federation import Callback, RoundRecord
 from slimfl.nn import Vector
+from slimfl.sweeps import Job
+
+#: How far back the pace is taken from: the bar of all runs must not jump with each of them.
+PACE_S = 600.0
 
 
-def progress_bar(console: Console) -> Progress:
-    """A bar on standard error, silent unless a person watches standard output."""
+def progress_bar(console: Console, clock: Callable[[], float] = time.monotonic) -> Progress:
+    """Bars on standard error, silent unless a person watches standard output."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[accuracy]}"),
         TextColumn("{task.fields[speed]}"),
         TimeRemainingColumn(),
         console=console,
         expand=True,
         disable=not (sys.stdout.isatty() and console.is_terminal),
+        speed_estimate_period=PACE_S,
+        get_time=clock,
     )
 
 
-class ProgressCallback(Callback):
-    """Moves one bar of a shared display."""
+class AllRuns:
+    """A bar above the others for all runs of a command, if there are several."""
 
-    def __init__(self, progress: Progress, name: str) -> None:
-        self.progress, self.name = progress, name
+    def __init__(self, progress: Progress, jobs: Sequence[Job]) -> None:
+        self.progress, self.jobs = progress, {job.folder.name: job for job in jobs}
+        self.rounds = {job.folder.name: min(job.rounds_done, job.rounds) for job in jobs}
         self.task: TaskID | None = None
+        if len(jobs) > 1:
+            total = sum(job.effort * job.rounds for job in jobs)
+            self.task = progress.add_task(
+                "all runs", total=total, completed=int(self._done), count="", accuracy="", speed=""
+            )
+            self.tell()
+
+    @property
+    def _done(self) -> float:
+        return sum(job.effort * self.rounds[name] for name, job in self.jobs.items())
+
+    def reached(self, name: str, round: int) -> None:
+        """A run has that many rounds behind it."""
+        self.rounds[name] = round
+        self.tell()
+
+    def ended(self, name: str) -> None:
+        """A run is over, perhaps before its last round."""
+        self.reached(name, self.jobs[name].rounds)
+
+    def tell(self) -> None:
+        """Draw how far all runs are."""
+        if self.task is None:
+            return
+        finished = sum(self.rounds[name] >= job.rounds for name, job in self.jobs.items())
+        count = f"{finished}/{len(self.jobs)} runs"
+        self.progress.update(self.task, completed=self._done, count=count)
+
+
+class ProgressCallback(Callback):
+    """Moves one bar of a shared display, and the bar of all runs."""
+
+    def __init__(self, progress: Progress, name: str, runs: AllRuns) -> None:
+        self.progress, self.name, self.runs = progress, name, runs
+        self.task: TaskID | None = None
+        self.rounds = 0
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
         """Show the bar, with the rounds of an earlier process already on it."""
+        self.rounds = experiment.rounds
         self.task = self.progress.add_task(
-            self.name, total=experiment.rounds, completed=rounds_done, accuracy="", speed=""
+            self.name,
+            total=experiment.rounds,
+            completed=rounds_done,
+            count=f"{rounds_done}/{self.rounds}",
+            accuracy="",
+            speed="",
         )
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
         """One round further."""
+        self.runs.reached(self.name, record.round)
         if self.task is None:
             return
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {"count": f"{record.round}/{self.rounds}"}
         if record.accuracy:
             fields["accuracy"] = "  ".join(f"{w} {a:.1%}" for w, a in record.accuracy.items())
         speed = self.progress.tasks[self.progress.task_ids.index(self.task)].speed
         fields["speed"] = f"{speed:.2f} rounds/s" if speed else ""
         self.progress.update(self.task, completed=record.round, **fields)
+
+    def on_end(self) -> None:
+        """A run that stopped early leaves nothing to wait for."""
+        self.runs.ended(self.name)

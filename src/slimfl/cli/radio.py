@@ -10,18 +10,29 @@ from slimfl.cli.output import Json, aside, finite, floats, show, show_json
 if TYPE_CHECKING:
     from slimfl.config import RadioSection
 
-Channel = Annotated[str | None, typer.Option(help="good or poor.")]
-Noise = Annotated[float | None, typer.Option(help="Noise power, instead of a named channel.")]
+Channel = Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")]
+Noise = Annotated[
+    float | None,
+    typer.Option(help="Noise power, instead of a channel.", show_default="the channel's"),
+]
 Efficiency = Annotated[
     str, typer.Option(help="u/W per segment in bit/s/Hz: one number, or one per segment.")
 ]
 Split = Annotated[
     str | None,
-    typer.Option(help="Power shares such as 0.8,0.2; optimal; or optimal-numeric."),
+    typer.Option(
+        help="Power shares such as 0.8,0.2; optimal; or optimal-numeric.",
+        show_default="0.8,0.2 for two segments, else optimal",
+    ),
 ]
-SegmentCount = Annotated[int | None, typer.Option(help="Number of segments.", min=1, max=32)]
+SegmentCount = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of segments.", min=1, max=32, show_default="as many as --split has, or 2"
+    ),
+]
 Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, max=1_000_000)]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1)]
+Seed = Annotated[int, typer.Option(help="Seed of the draws.", min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
 
 
@@ -32,10 +43,14 @@ def link(
     split: Split = None,
     segments: SegmentCount = None,
     devices: Devices = 10,
-    power_dbm: Annotated[float, typer.Option()] = 23.0,
-    distance_m: Annotated[float, typer.Option()] = 100.0,
-    path_loss_exponent: Annotated[float, typer.Option()] = 2.5,
-    implementation_loss_db: Annotated[float, typer.Option()] = 0.0,
+    power_dbm: Annotated[float, typer.Option(help="Transmit power of a device.")] = 23.0,
+    distance_m: Annotated[float, typer.Option(help="From a device to the server.")] = 100.0,
+    path_loss_exponent: Annotated[
+        float, typer.Option(help="How fast the signal fades with the distance.")
+    ] = 2.5,
+    implementation_loss_db: Annotated[
+        float, typer.Option(help="How far a real receiver is from the ideal one.")
+    ] = 0.0,
     draws: Annotated[
         int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
     ] = 10_000,
@@ -43,7 +58,10 @@ def link(
     out: Out = Path("figures"),
     json: Json = False,
 ) -> None:
-    """Thresholds, decoding probabilities, the best power split, and which method suits the link."""
+    """Say what a channel lets through, and which method suits it.
+
+    Prints thresholds, decoding probabilities and the best power split.
+    """
     from slimfl.radio import (
         Superposition,
         decoding_frequencies,
@@ -171,20 +189,24 @@ def _or_infinite(number: float | None) -> str:
 
 
 def _show_link(document: dict[str, Any]) -> None:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}"
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title_justify="left",
+        title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}",
     )
     for heading in (
         "signal",
-        "segments",
+        "seg-\nments",
         "power",
         "bit/s/Hz",
-        "gain needed",
+        "gain\nneeded",
         "p",
-        "simulated",
+        "simu-\nlated",
         "D",
     ):
         table.add_column(heading, justify="left" if heading == "signal" else "right")
@@ -205,8 +227,8 @@ def _show_link(document: dict[str, Any]) -> None:
 
     numbers = [str(i + 1) for i in range(len(document["slimfl"]["split"]))]
     rows("SlimFL", document["slimfl"], numbers)
-    rows("SlimFL, best split (closed form)", document["optimal_split"], numbers)
-    rows("SlimFL, best split (numeric)", document["optimal_split_numeric"], numbers)
+    rows("SlimFL, best split\n(closed form)", document["optimal_split"], numbers)
+    rows("SlimFL, best split\n(numeric)", document["optimal_split_numeric"], numbers)
     for i, (width, described) in enumerate(document["vanilla"].items(), 1):
         rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
     show(

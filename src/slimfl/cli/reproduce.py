@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from slimfl.cli.output import Json, On, aside, duration, show, show_json
+from slimfl.cli.output import Json, Place, aside, duration, show, show_json
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
     from slimfl.reproduction.cells.status import Status
@@ -19,7 +19,7 @@ DEFAULT = "make"
 _HELP = ("-h", "--help")
 
 
-class _MakeByDefault(TyperGroup):
+class _MakeByDefault(PlainGroup):
     """`slimfl reproduce table3` is `slimfl reproduce make table3`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,33 +45,42 @@ CACHE, ARCHIVE = Path("reproduction/cells"), Path("results/cells")
 MOST_BYTES = 1 << 25
 
 
-@reproduce.command(DEFAULT)
+@reproduce.command(DEFAULT, cls=PlainCommand)
 def make(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="table1, table3 to table7, fig2 to fig7, choices, all (of these), or vanilla."
+            help="table1, table3 to table7, fig2 to fig7, choices, all (of these), or vanilla.",
+            show_default="all",
         ),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small, standard or paper.")] = "smoke",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; reproduction/SCALE otherwise.")
+        Path | None,
+        typer.Option(help="Folder for the results.", show_default="reproduction/SCALE"),
     ] = None,
     cache: Cache = CACHE,
     archive: Archive = ARCHIVE,
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1, max=1024)
+        int | None,
+        typer.Option(help="Runs at a time.", min=1, max=1024, show_default="one per core"),
     ] = None,
-    on: On = None,
+    on: Place = "local",
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Run nothing: show the runs that are there.")
     ] = False,
     check: Annotated[
-        Path | None, typer.Option(help="Compare with the results.json of an earlier one.")
+        Path | None,
+        typer.Option(
+            help="Compare with the results.json of an earlier one.", show_default="no comparison"
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make tables and figures beside the paper's, with a verdict on each."""
+    """Make tables and figures beside the paper's.
+
+    Each gets a verdict.
+    """
     from slimfl.cli.jobs_bar import jobs_bar
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.reproduce import missing, recipes, unfinished, write
@@ -85,7 +94,7 @@ def make(
             chosen,
             size,
             cache,
-            on=on or "local",
+            on=on,
             workers=workers,
             run=not as_is,
             watch=watch,
@@ -110,20 +119,20 @@ def make(
         _judge(*compared, check)
 
 
-@reproduce.command()
+@reproduce.command(cls=PlainCommand)
 def status(
     what: Annotated[
-        list[str] | None, typer.Argument(help="Of which exhibits; all of them.")
+        list[str] | None, typer.Argument(help="Of which exhibits.", show_default="all")
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small, standard or paper.")] = "standard",
     cache: Cache = CACHE,
     archive: Archive = ARCHIVE,
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time; one per core otherwise.", min=1)
+        int | None, typer.Option(help="Runs at a time.", min=1, show_default="one per core")
     ] = None,
     json: Json = False,
 ) -> None:
-    """How far the runs are, and how long the rest will take on this machine."""
+    """Say how far the runs are, and how long the rest will take."""
     from slimfl.engines.cores import available_cores
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.cells.status import status as look
@@ -137,13 +146,16 @@ def status(
     show(_status_table(found), _time_left(found))
 
 
-@reproduce.command()
+@reproduce.command(cls=PlainCommand)
 def pack(
     cache: Cache = CACHE,
     archive: Annotated[Path, typer.Option(help="Folder to pack into.")] = ARCHIVE,
     json: Json = False,
 ) -> None:
-    """Pack the runs of `standard` and `paper` into the archive, finished or not."""
+    """Pack the runs of `standard` and `paper` into the archive.
+
+    Those that are not finished are packed, too.
+    """
     from slimfl.errors import RequestError
     from slimfl.reproduction.cells.archive import find
     from slimfl.reproduction.cells.archive import pack as put
@@ -166,7 +178,7 @@ def pack(
     show(f"{len(packed)} packed; {archive} has {runs} in {megabytes:.1f} MB")
 
 
-@reproduce.command()
+@reproduce.command(cls=PlainCommand)
 def verify(
     cells: Annotated[int, typer.Option(help="How many runs, chosen at random.", min=1)] = 2,
     rounds: Annotated[int, typer.Option(help="How many of their first rounds.", min=1)] = 2,

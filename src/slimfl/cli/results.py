@@ -1,21 +1,33 @@
 """`slimfl compare` and `slimfl report`: look at runs that are there."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slimfl.cli.output import Json, aside, show, show_json
 
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.")]
+if TYPE_CHECKING:
+    from slimfl.results import RunRecord
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(help="Run folders, or folders that have runs up to two levels below."),
+]
+
+#: What a browser opens as a page.
+PAGES = (".html", ".htm")
 
 
 def compare(runs: Runs, json: Json = False) -> None:
-    """Put runs side by side: accuracy, what arrived, bits, energy, cost until convergence."""
-    from slimfl.report import compare_table
-    from slimfl.results import find, summaries
+    """Put runs side by side in a table.
 
-    records = find(runs)
+    It has accuracy, what arrived, bits, energy, and the cost until convergence.
+    """
+    from slimfl.report import compare_table
+    from slimfl.results import summaries
+
+    records = _found(runs)
     if json:
         show_json({"runs": summaries(records)})
     else:
@@ -24,16 +36,55 @@ def compare(runs: Runs, json: Json = False) -> None:
 
 def report(
     runs: Runs,
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The HTML file to write.", show_default="report.html in the first folder"
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Write one self-contained HTML file that shows the runs; it needs no internet."""
-    from slimfl.report import write_report
-    from slimfl.results import find, summaries
+    """Write one HTML file that shows the runs.
 
-    records = find(runs)
+    It holds everything that it needs and loads nothing from the internet.
+    """
+    from slimfl.errors import RequestError
+    from slimfl.report import write_report
+    from slimfl.results import summaries
+
+    if out is not None and out.suffix.lower() not in PAGES:
+        raise RequestError(
+            f"a report is an HTML page and cannot be written to {out}; end the name in .html (a "
+            "browser prints it as PDF, and every figure has buttons for SVG and CSV)"
+        )
+    records = _found(runs)
     path = write_report(records, out or runs[0] / "report.html")
     if json:
         show_json({"report": path, "runs": summaries(records)})
     else:
         aside().print(f"report: {path}", highlight=False, soft_wrap=True)
+
+
+def _found(paths: list[Path]) -> list["RunRecord"]:
+    """The runs at these paths, also those of the groups inside a folder such as `runs/`."""
+    from slimfl.results import find
+
+    return find(folder for path in paths for folder in _groups(path))
+
+
+def _groups(path: Path) -> list[Path]:
+    """The folder itself or, if runs are one level deeper, all groups in it by name."""
+    if not path.is_dir() or _is_run(path) or any(map(_is_run, path.iterdir())):
+        return [path]
+    groups = [entry for entry in sorted(path.iterdir()) if _is_group(entry)]
+    return groups or [path]
+
+
+def _is_run(path: Path) -> bool:
+    from slimfl.federation.storage.run_folder import EXPERIMENT
+
+    return (path / EXPERIMENT).is_file()
+
+
+def _is_group(path: Path) -> bool:
+    return path.is_dir() and any(map(_is_run, path.iterdir()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slimfl.cli.interrupts import resumed_by
-from slimfl.cli.output import Json, On, aside, show, show_json
+from slimfl.cli.output import DataDir, Json, On, aside, show, show_json
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
@@ -40,24 +40,43 @@ DEFAULT_METHODS = "slimfl,vanilla-all"
 
 def run(
     experiment: Annotated[
-        Path | None, typer.Argument(help="A TOML file; the defaults otherwise.", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="A TOML file; its values replace the defaults below.", show_default=False
+        ),
     ] = None,
     method: Annotated[
         str | None,
         typer.Option(
             help="One or more of slimfl, vanilla-0.5x, vanilla-1.0x (any of the widths), and "
             "vanilla-all for one run of Vanilla FL per width (the paper's vanilla-1.5x); or one "
-            "of your own, package.module:Name."
+            "of your own, package.module:Name.",
+            show_default="slimfl,vanilla-all",
         ),
     ] = None,
-    channel: Annotated[str | None, typer.Option(help="good or poor.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Dirichlet concentration.")] = None,
-    rounds: Annotated[int | None, typer.Option()] = None,
-    devices: Annotated[int | None, typer.Option()] = None,
-    engine: Annotated[str | None, typer.Option(help="auto, torch, native or flower.")] = None,
-    seed: Annotated[str | None, typer.Option(help="One or more, separated by commas.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the runs and the report.")] = None,
+    channel: Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Dirichlet concentration: smaller is less alike.", show_default="1"),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds.", show_default="30")] = None,
+    devices: Annotated[
+        int | None, typer.Option(help="Number of devices.", show_default="10")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="auto, torch, native or flower.", show_default="auto")
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="One or more, separated by commas.", show_default="0")
+    ] = None,
+    data_dir: DataDir = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the runs and the report.",
+            show_default="runs/TIME-CHANNEL-alphaALPHA",
+        ),
+    ] = None,
     superlink: SuperLinkOption = None,
     root_certificates: Certificates = None,
     set_: Annotated[
@@ -72,7 +91,10 @@ def run(
     on: On = None,
     json: Json = False,
 ) -> None:
-    """Train, measure and show: by default SlimFL beside Vanilla FL over the poor channel."""
+    """Train, measure and show.
+
+    By default SlimFL beside Vanilla FL over the poor channel.
+    """
     from slimfl import config
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
@@ -140,14 +162,17 @@ def run(
 
 def resume(
     run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs.")],
-    data_dir: Annotated[Path | None, typer.Option(help="Where the dataset's files are.")] = None,
+    data_dir: DataDir = None,
     superlink: SuperLinkOption = None,
     root_certificates: Certificates = None,
     trust: Trust = None,
     on: On = None,
     json: Json = False,
 ) -> None:
-    """Go on with what is not finished; the numbers are those of a run that was never stopped."""
+    """Go on with runs that are not finished.
+
+    The numbers are those of a run that was never stopped.
+    """
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
     from slimfl.results import load
@@ -305,17 +330,20 @@ def _carry_out(
     data_dir: Path | None = None,
     superlink: "SuperLink | None" = None,
 ) -> None:
-    from slimfl.cli.progress import ProgressCallback, progress_bar
+    from slimfl.cli.progress import AllRuns, ProgressCallback, progress_bar
     from slimfl.federation import Simulation, completed
     from slimfl.federation import run as run_simulation
-    from slimfl.sweeps import shared_dataset
+    from slimfl.sweeps import Job, shared_dataset
 
+    jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with progress_bar(aside()) as progress:
-        for folder in folders:
-            experiment = _found_in(folder.experiment(), data_dir)
+        runs = AllRuns(progress, jobs)
+        for folder, job in zip(folders, jobs, strict=True):
+            experiment = job.experiment
             if completed(folder, experiment, verify=True):
+                runs.ended(folder.name)
                 continue
-            callbacks = [ProgressCallback(progress, folder.name)]
+            callbacks = [ProgressCallback(progress, folder.name, runs)]
             if superlink is not None:
                 from slimfl.deployment.deployed import carry_out
 

@@ -101,7 +101,9 @@ TRACKERS: dict[str, type[TensorBoard | MLflow | WeightsAndBiases]] = {
 def check_trackers(names: tuple[str, ...]) -> None:
     """A tracker that is not installed is a wrong request, told before anything is written."""
     for name in names:
-        if importlib.util.find_spec(name) is None:
+        found = importlib.util.find_spec(name)
+        # a folder of that name, such as wandb/ with earlier logs, has a place but no code
+        if found is None or found.loader is None or found.origin is None:
             raise RequestError(
                 f"{name} is not installed; install it with `pip install slimfl[{name}]`"
             )

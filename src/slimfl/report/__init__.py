@@ -1,6 +1,6 @@
 """What a person sees: figures, tables and the HTML report, all from run folders.
 
-Matplotlib and Plotly are imported by what draws with them, when it draws.
+Matplotlib is imported by what draws with it, when it draws.
 """
 
 from slimfl.report.figures import (

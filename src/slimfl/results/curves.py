@@ -60,6 +60,28 @@ def energy_curve(group: Group) -> Curve:
     return _curve([_running(run.lines, lambda line: line.energy_j) for run in group.runs])
 
 
+def loss_curves(group: Group, key: str) -> dict[str, Curve]:
+    """`loss` (on the test set) or `training_loss` of every width that has one."""
+    widths = dict.fromkeys(w for run in group.runs for line in run.lines for w in line[key])
+    curves = {width: _curve([_losses(run, key, width) for run in group.runs]) for width in widths}
+    return {width: curve for width, curve in curves.items() if curve.rounds}
+
+
+def costs_until(group: Group, rounds: Sequence[int]) -> dict[str, list[float]]:
+    """What was spent up to each of these rounds: the mean over the seeds that have begun."""
+    parts: dict[str, Callable[[RoundRecord], float]] = {
+        "energy_j": lambda line: line.energy_j,
+        "airtime_s": lambda line: line.airtime_s,
+        "sent_mb": lambda line: sum(line.bits_sent) / 8e6,
+    }
+    begun = [run.lines for run in group.runs if run.lines]
+    means = {}
+    for name, value in parts.items():
+        sums = [_running(lines, value) for lines in begun]
+        means[name] = [sum(each[r] for each in sums) / len(sums) for r in rounds]
+    return means
+
+
 def arrivals(run: RunRecord) -> Arrivals:
     """The heat map of one run."""
     devices = run.experiment.federation.devices
@@ -92,6 +114,12 @@ def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:
         return list(values), False
     picked = np.linspace(0, len(values) - 1, limit).round().astype(int)
     return [values[i] for i in picked], True
+
+
+def _losses(run: RunRecord, key: str, width: str) -> dict[int, float]:
+    """By round, where there is one: a diverged network or a round without training has none."""
+    found = ((line.round, line[key].get(width)) for line in run.lines)
+    return {round: value for round, value in found if value is not None}
 
 
 def _running(lines: list[RoundRecord], value: Callable[[RoundRecord], Any]) -> dict[int, float]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from slimfl.federation import RoundRecord, convergence, finished
 from slimfl.results.groups import BUILT_IN_CHANNEL
+from slimfl.results.learned import run_learned_above
 from slimfl.results.records import RunRecord
 
 #: The number of last evaluated rounds whose mean is the final accuracy.
@@ -103,6 +104,8 @@ class RunSummary:
     """Epsilon and delta after the last round; None for a run without differential privacy."""
     own: dict[str, str] = field(default_factory=dict)
     """The names of the objects that the author gave: network, dataset, channel or method."""
+    learned_above: float = 0.0
+    """The accuracy, a fraction of 1, above which a network is better than guessing."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -143,6 +146,7 @@ def run_summary(record: RunRecord) -> RunSummary:
         training_s=sum(line.seconds.training for line in lines),
         privacy=lines[-1].privacy.model_dump() if lines and lines[-1].privacy else None,
         own={kind: entry.get("name", "") for kind, entry in record.own.items()},
+        learned_above=run_learned_above(record),
     )
 
 

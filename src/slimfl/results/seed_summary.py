@@ -82,6 +82,12 @@ class GroupSummary:
     refused: int
     """Updates, over all seeds."""
     images_per_s: Spread | None
+    learned_above: float = 0.0
+    """The accuracy, a fraction of 1, above which a network is better than guessing."""
+
+    def has_learned(self, width: str) -> bool:
+        """Whether the mean accuracy at this width is better than guessing, beyond chance."""
+        return self.accuracy[width].final.mean > self.learned_above
 
 
 def seed_summary(
@@ -119,6 +125,7 @@ def seed_summary(
         paper_gflops_until=_until(rows, lambda costs: costs.paper_gflops),
         refused=sum(row.refused for row in rows),
         images_per_s=Spread.of(row.images_per_s for row in rows),
+        learned_above=max(row.learned_above for row in rows),
     )
 
 

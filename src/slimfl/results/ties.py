@@ -15,7 +15,7 @@ def combined_deviation(first: float, second: float) -> float:
 
 
 def is_tie(first: float, second: float, first_deviation: float, second_deviation: float) -> bool:
-    """Whether two means, each with its deviation, cannot be distinguished.
+    """Whether two means, each with its deviation, cannot be told apart.
 
     >>> is_tie(0.50, 0.55, 0.03, 0.04), is_tie(0.50, 0.56, 0.03, 0.04)
     (True, False)

@@ -16,6 +16,11 @@ METHODS = (ORANGE, VERMILLION, GREEN, PURPLE, SKY, GREY)
 CLASSES = ("#332288", "#88CCEE", "#44AA99", "#117733", "#999933",
            "#DDCC77", "#CC6677", "#882255", "#AA4499", "#BBBBBB")  # fmt: skip
 
+#: What a report draws on: `--card` of page.css on a light and on a dark screen.
+LIGHT_CARD, DARK_CARD = "#FFFFFF", "#1C2126"
+#: Least contrast with the card. WCAG 2 asks for 3 of a graphic; a thin line in the dark needs more.
+LIGHT_CONTRAST, DARK_CONTRAST = 3.0, 4.5
+
 #: What may become of a device in a round, after the S segments.
 NOT_ASKED, NO_ANSWER, REFUSED = "#D9D9D9", "#9A9A9A", PURPLE
 
@@ -44,10 +49,37 @@ def dashes(widths: Sequence[str], styles: Sequence[str]) -> dict[str, str]:
     return {width: styles[i % len(styles)] for i, width in enumerate(reversed(widths))}
 
 
-def faint(colour: str, opacity: float) -> str:
-    """A see-through colour in CSS."""
-    red, green, blue = _rgb(colour)
-    return f"rgba({red},{green},{blue},{opacity})"
+def on_screen(colour: str) -> list[str]:
+    """The colour on a light and on a dark screen: mixed with black or white until it is visible.
+
+    >>> on_screen(GREEN), on_screen(BLACK)
+    (['#009E73', '#009E73'], ['#000000', '#8A8A8A'])
+    """
+    if colour == NOT_ASKED:
+        return [NOT_ASKED, "#3A434B"]  # recedes on both: nothing happened there
+    return [
+        _visible(colour, BLACK, LIGHT_CARD, LIGHT_CONTRAST),
+        _visible(colour, "#FFFFFF", DARK_CARD, DARK_CONTRAST),
+    ]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2, from 1 to 21."""
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _visible(colour: str, towards: str, card: str, least: float) -> str:
+    mixed = (_between(colour, towards, step / 50) for step in range(51))
+    return next(shade for shade in mixed if contrast(shade, card) >= least)
+
+
+def _luminance(colour: str) -> float:
+    linear = (
+        s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4
+        for s in (value / 255 for value in _rgb(colour))
+    )
+    return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

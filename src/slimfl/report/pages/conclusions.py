@@ -1,31 +1,62 @@
 """The result in plain words, computed from the summary: who leads, by how much, at what cost.
 
 A difference within the combined deviation of both methods is a tie (`results/ties.py`); deviations
-are over seeds or, with one seed, over the last evaluated rounds.
+are over seeds or, with one seed, over the last evaluated rounds. A network that is not better than
+guessing (`results/learned.py`) has not learned yet and is not ranked.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from slimfl.report.tables import number_format as cells
+from slimfl.results.learned import ERRORS
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary
 from slimfl.results.ties import combined_deviation, is_tie
 
 
-def conclusions(summary: Summary) -> list[str]:
-    """One sentence per width and scene, then what it cost."""
-    sentences = []
+@dataclass(frozen=True)
+class Ranking:
+    """The methods of one scene at one width, each list from best to worst."""
+
+    scene: str
+    width: str
+    leaders: list[GroupSummary]
+    """One, or several that tie."""
+    behind: list[GroupSummary]
+    unlearned: list[GroupSummary]
+    """Not better than guessing, so neither ahead nor behind."""
+
+
+def rankings(summary: Summary) -> list[Ranking]:
+    """One per scene and width that some run has tested."""
+    found = []
     for scene in dict.fromkeys(row.scene for row in summary.groups):
-        rows = [row for row in summary.groups if row.scene == scene]
-        runs = [row for row in rows if not row.computed]
-        widths = dict.fromkeys(width for row in runs for width in row.accuracy)
-        sentences += [
-            _ranking(scene, width, [row for row in runs if width in row.accuracy])
+        rows = [row for row in summary.groups if row.scene == scene and not row.computed]
+        widths = dict.fromkeys(width for row in rows for width in row.accuracy)
+        found += [
+            _ranking(scene, width, [row for row in rows if width in row.accuracy])
             for width in sorted(widths, key=lambda name: float(name[:-1]))
         ]
-        sentences += _cost(rows)
-    return sentences
+    return found
+
+
+def conclusions(summary: Summary) -> list[str]:
+    """One sentence per width and scene, then what it cost."""
+    return [text for texts in conclusions_by_scene(summary).values() for text in texts]
+
+
+def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
+    """The same under the name of each scene."""
+    ranked = rankings(summary)
+    return {
+        scene: [
+            *(_sentence(each) for each in ranked if each.scene == scene),
+            *_cost([row for row in summary.groups if row.scene == scene]),
+        ]
+        for scene in dict.fromkeys(row.scene for row in summary.groups)
+    }
 
 
 def caveats(summary: Summary) -> list[str]:
@@ -53,32 +84,57 @@ def caveats(summary: Summary) -> list[str]:
     return notes
 
 
-def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> str:
-    def mean(row: GroupSummary) -> float:
-        return row.accuracy[width].final.mean
-
-    first, *others = sorted(rows, key=mean, reverse=True)
-    where = f"At width {width} over the {scene},"
-    if not others:
-        return f"{where} {_with_percent(first, width)} is the only method at this width."
-    tied: list[GroupSummary] = []
+def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> Ranking:
+    best_first = sorted(rows, key=lambda row: _mean(row, width), reverse=True)
+    learned = [row for row in best_first if row.has_learned(width)]
+    unlearned = [row for row in best_first if not row.has_learned(width)]
+    leaders = learned[:1]
     behind: list[GroupSummary] = []
-    for row in others:
-        both = (row.accuracy[width].deviation, first.accuracy[width].deviation)
-        (tied if is_tie(mean(row), mean(first), *both) else behind).append(row)
-    if not tied:
-        gap = _points(mean(first) - mean(behind[0]))
-        lead = f"{where} {_with_percent(first, width)} leads, {gap} ahead of "
-        return lead + f"{_with_percent(behind[0], width)}."
-    gap = _points(mean(first) - mean(tied[-1]))
-    own = first.accuracy[width].deviation
-    within = 100 * max(combined_deviation(own, row.accuracy[width].deviation) for row in tied)
-    names = _and([_with_percent(row, width) for row in (first, *tied)])
-    sentence = f"{where} {names} tie: {gap} apart, within their combined deviation ({within:.1f})"
-    if behind:
-        gap = _points(mean(first) - mean(behind[0]))
-        return f"{sentence}; {_with_percent(behind[0], width)} is {gap} behind."
-    return sentence + "."
+    for row in learned[1:]:
+        both = (row.accuracy[width].deviation, learned[0].accuracy[width].deviation)
+        tied = is_tie(_mean(row, width), _mean(learned[0], width), *both)
+        (leaders if tied else behind).append(row)
+    return Ranking(scene, width, leaders, behind, unlearned)
+
+
+def _sentence(ranking: Ranking) -> str:
+    width, leaders, behind = ranking.width, ranking.leaders, ranking.behind
+    where = f"At width {width} over the {ranking.scene},"
+    if not leaders:
+        names = _and([_with_percent(row, width) for row in ranking.unlearned])
+        have = "has" if len(ranking.unlearned) == 1 else "have"
+        limit = 100 * max(row.learned_above for row in ranking.unlearned)
+        return (
+            f"{where} {names} {have} not learned yet: not above {limit:.1f} %, which is guessing "
+            f"and {ERRORS:.0f} standard errors."
+        )
+    first = leaders[0]
+    if len(leaders) == 1 and not behind:
+        alone = "is the only method at this width"
+        if ranking.unlearned:
+            alone = "is the only one that has learned"
+        said = f"{_with_percent(first, width)} {alone}"
+    elif len(leaders) == 1:
+        gap = _points(_mean(first, width) - _mean(behind[0], width))
+        said = f"{_with_percent(first, width)} leads, {gap} ahead of "
+        said += _with_percent(behind[0], width)
+    else:
+        gap = _points(_mean(first, width) - _mean(leaders[-1], width))
+        own, *others = (row.accuracy[width].deviation for row in leaders)
+        within = 100 * max(combined_deviation(own, other) for other in others)
+        names = _and([_with_percent(row, width) for row in leaders])
+        said = f"{names} tie: {gap} apart, within their combined deviation ({within:.1f})"
+        if behind:
+            gap = _points(_mean(first, width) - _mean(behind[0], width))
+            said += f"; {_with_percent(behind[0], width)} is {gap} behind"
+    if ranking.unlearned:
+        names = _and([_with_percent(row, width) for row in ranking.unlearned])
+        said += f"; {names} {'has' if len(ranking.unlearned) == 1 else 'have'} not learned yet"
+    return f"{where} {said}."
+
+
+def _mean(row: GroupSummary, width: str) -> float:
+    return row.accuracy[width].final.mean
 
 
 def _cost(rows: Sequence[GroupSummary]) -> list[str]:

@@ -1,80 +1,117 @@
-"""The report's interactive plots as plain Plotly descriptions: data and layout, no drawing.
+"""The report's interactive plots as plain descriptions, which `charts.js` draws.
 
-They are dictionaries, not `plotly.graph_objects`, because the page's script draws them; it also
-adds what depends on the reader's light or dark screen.
+A description has its `kind` (curves, bars or heat), the `height` in pixels, the `range` of the
+values, and the data. Colours come in pairs, for a light and for a dark screen. Text is plain text.
 """
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from slimfl.report.figures import colours
-from slimfl.results.curves import DEVICES, Arrivals, Curve, thin
+from slimfl.results.curves import DEVICES, Arrivals, thin
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group
 from slimfl.results.seed_summary import GroupSummary
 
 Plot = dict[str, Any]
-"""`data`, `layout`, `height`, and `words` for the codes of a heat map. Text is escaped, for Plotly
-reads it as HTML; the colour `INK` stands for that of the page's text."""
 
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+#: Strokes of lines, solid for the widest network.
+_DASHES = ("", "8 4", "2 3", "8 3 2 3", "14 5", "14 4 2 4")
+#: Pixels of a bar and its gap, of the name above a method's bars, and of the axis.
+_BAR, _NAME, _AXIS = 24, 24, 52
 
 
-def accuracy(
-    curves: Sequence[tuple[str, dict[str, Curve]]], palette: dict[str, str], widths: list[str]
+@dataclass(frozen=True)
+class Line:
+    """A curve of one method: the mean over seeds and, with several, the lowest and the highest."""
+
+    name: str
+    method: str
+    width: str | None
+    x: list[list[float]]
+    """One list per horizontal axis that the plot offers."""
+    mean: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it measures, and how its values are written."""
+
+    label: str
+    unit: str = ""
+    whole: bool = False
+    """Ticks at whole numbers only."""
+    decimals: int | None = None
+    """Of a value under the pointer; four significant digits without."""
+    from_zero: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """What the script needs of it."""
+        words = {"label": self.label, "unit": self.unit, "whole": self.whole}
+        return words if self.decimals is None else {**words, "decimals": self.decimals}
+
+
+ROUND = Axis("round", whole=True)
+
+
+def curves(
+    lines: Sequence[Line],
+    palette: dict[str, str],
+    widths: Sequence[str],
+    x: Sequence[Axis],
+    y: Axis,
+    height: int,
 ) -> Plot:
-    """Accuracy over rounds: colour by name, dash by width, band from lowest to highest seed."""
+    """Lines with their bands: colour by method, dash by width."""
     dashes = colours.dashes(widths, _DASHES)
-    data = [
-        _band(curve, f"{name}, {width}", palette[name], dashes[width], 100, "%{y:.1f} %")
-        for name, by_width in curves
-        for width, curve in by_width.items()
-    ]
-    return _plot(
-        _bands_first(data), "round", "accuracy on the test set, %", 440, hovermode="x unified"
-    )
-
-
-def energy(curves: Sequence[tuple[str, Curve]], palette: dict[str, str]) -> Plot:
-    """Transmit energy of all devices, added up over the rounds."""
-    data = [_band(curve, name, palette[name], "solid", 1, "%{y:.4g} J") for name, curve in curves]
-    plot = _plot(
-        _bands_first(data), "round", "transmit energy so far, J", 340, hovermode="x unified"
-    )
-    plot["layout"]["yaxis"] |= {"rangemode": "tozero"}
-    return plot
+    shared: list[list[float]] = []  # methods often have the same rounds
+    series = []
+    for line in lines:
+        places = [[_short(value) for value in values] for values in line.x]
+        shared += [values for values in places if values not in shared]
+        one = {
+            "name": line.name,
+            "colour": colours.on_screen(palette[line.method]),
+            "dash": dashes[line.width] if line.width else "",
+            "x": [shared.index(values) for values in places],
+            "y": _all_short(line.mean),
+        }
+        if line.low != line.high:
+            one |= {"low": _all_short(line.low), "high": _all_short(line.high)}
+        series.append(one)
+    drawn = [v for line in lines for v in (*line.low, *line.high) if v is not None]
+    return {
+        "kind": "curves",
+        "height": height,
+        "x": [axis.as_json() for axis in x],
+        "y": y.as_json(),
+        "range": _around(drawn, y),
+        "xs": shared,
+        "series": series,
+    }
 
 
 def arrivals(table: Arrivals, segments: int) -> Plot:
     """A cell for every device and round: how much of its update was decoded."""
-    shades = colours.arrivals(segments)
-    steps = [
-        [edge, shade]
-        for code, shade in enumerate(shades)
-        for edge in (code / len(shades), (code + 1) / len(shades))
-    ]
-    few = len(table.rounds) <= 60
-    heat = {
-        "type": "heatmap",
-        "x": table.rounds,
-        "y": [str(device) for device in table.devices],
-        "z": table.codes,
-        "zmin": -0.5,
-        "zmax": len(shades) - 0.5,
-        "colorscale": steps,
-        "showscale": False,
-        "xgap": 1 if few else 0,
-        "ygap": 1 if len(table.devices) <= 40 else 0,
-        "hovertemplate": "round %{x}, device %{y}<br>%{text}<extra></extra>",
+    return {
+        "kind": "heat",
+        "height": _AXIS + max(90, min(480, 18 * len(table.devices))),
+        "x": [ROUND.as_json()],
+        "y": {"label": "device"},
+        "rounds": table.rounds,
+        "devices": table.devices,
+        # one character per cell, as there may be hundreds of thousands
+        "cells": ["".join(_DIGITS[code] for code in row) for row in table.codes],
+        "words": arrival_words(segments),
+        "colours": [colours.on_screen(shade) for shade in colours.arrivals(segments)],
     }
-    height = 90 + max(90, min(480, 18 * len(table.devices)))
-    plot = _plot([heat], "round", "device", height)
-    plot["layout"]["yaxis"] |= {"type": "category", "autorange": "reversed", "showgrid": False}
-    plot["layout"]["xaxis"] |= {"showgrid": False, "tickformat": "d"}
-    # the page's script spells out every cell; written here, the words would be most of the page
-    return plot | {"words": arrival_words(segments)}
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def arrival_words(segments: int) -> list[str]:
@@ -85,167 +122,121 @@ def arrival_words(segments: int) -> list[str]:
 
 def delivered(rows: Sequence[tuple[Group, GroupSummary]], palette: dict[str, str]) -> Plot:
     """The measured share of every segment that was delivered, and what equation (5) expects."""
-    measured, expected = _Bars(), _Bars()
+    bars = _Bars()
+    values: list[float] = []
+    marks: list[float | None] = []
+    errors: list[float | None] = []
     for group, row in rows:
         theory = expected_of(group.runs[0].experiment, group.runs[0].provenance)
         for i, spread in enumerate(row.delivered_share):
             if spread is None:
                 continue
-            measured.add(row.name, i, 100 * spread.mean, palette[row.name])
-            if theory is not None:
-                p = theory[i]
-                expected.add(row.name, i, 100 * p, "", 200 * sqrt(p * (1 - p) / row.asked[i]))
-    data = [
-        {
-            "type": "bar",
-            "name": "measured",
-            **measured.columns(),
-            "marker": {"color": measured.colours, "opacity": 0.75},
-            "hovertemplate": "%{y:.1f} % measured<extra></extra>",
-            "showlegend": False,
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "expected",
-            **expected.columns(),
-            "error_y": {"array": expected.errors, "thickness": 1.5, "width": 6, "color": "INK"},
-            "marker": {"symbol": "diamond", "size": 9, "color": "INK"},
-            "hovertemplate": "%{y:.1f} % expected<extra></extra>",
-            "showlegend": False,
-        },
-    ]
-    plot = _plot(data, "", "share of asked devices, %", 360)
-    plot["layout"]["yaxis"] |= {"range": [0, 105]}
-    return plot
+            bars.add(row.name, i, palette[row.name])
+            values.append(_short(100 * spread.mean))
+            p = None if theory is None else theory[i]
+            marks.append(None if p is None else _short(100 * p))
+            error = None if p is None else 200 * sqrt(p * (1 - p) / row.asked[i])
+            errors.append(None if error is None else _short(error))
+    return bars.plot(
+        Axis("share of asked devices, %", "%", decimals=1),
+        [{"name": "measured", "values": values, "colours": bars.colours}],
+        [0.0, 105.0],
+        marks={"name": "expected", "values": marks, "errors": errors},
+    )
 
 
 def bits(rows: Sequence[GroupSummary], palette: dict[str, str]) -> Plot:
     """What was decoded and what was dropped, per method and segment."""
-    decoded, dropped = _Bars(), _Bars()
+    bars = _Bars()
+    decoded: list[float] = []
+    dropped: list[float] = []
     for row in rows:
         for i, sent in enumerate(row.sent_mb):
             if sent.mean:
-                decoded.add(row.name, i, row.decoded_mb[i].mean, palette[row.name])
-                dropped.add(row.name, i, row.dropped_mb[i].mean, palette[row.name])
-    common = {"type": "bar", "showlegend": False}
-    data = [
-        common
-        | decoded.columns()
-        | {
-            "name": "decoded",
-            "marker": {"color": decoded.colours, "opacity": 0.85},
-            "hovertemplate": "%{y:.4g} MB decoded<extra></extra>",
-        },
-        common
-        | dropped.columns()
-        | {
-            "name": "dropped",
-            "marker": {
-                "color": [colours.faint(c, 0.12) for c in dropped.colours],
-                "line": {"color": dropped.colours, "width": 1},
-                "pattern": {"shape": "/", "fgcolor": dropped.colours, "size": 6, "solidity": 0.3},
-            },
-            "hovertemplate": "%{y:.4g} MB dropped<extra></extra>",
-        },
-    ]
-    plot = _plot(data, "", "MB in the whole run", 330)
-    plot["layout"]["barmode"] = "stack"
-    return plot
+                bars.add(row.name, i, palette[row.name])
+                decoded.append(_short(row.decoded_mb[i].mean))
+                dropped.append(_short(row.dropped_mb[i].mean))
+    most = max((a + b for a, b in zip(decoded, dropped, strict=True)), default=1.0)
+    return bars.plot(
+        Axis("MB in the whole run", "MB"),
+        [
+            {"name": "decoded", "values": decoded, "colours": bars.colours},
+            {"name": "dropped", "values": dropped, "colours": bars.colours, "hatched": True},
+        ],
+        [0.0, 1.03 * most],
+    )
 
 
 def partition(class_counts: list[list[int]]) -> tuple[Plot, bool]:
     """Samples of every class on every device (figure 3), and whether devices were left out."""
     devices, fewer = thin(range(len(class_counts)), 2 * DEVICES)
-    data = [
+    stacks = [
         {
-            "type": "bar",
             "name": f"class {label}",
-            "x": [str(device) for device in devices],
-            "y": [class_counts[device][label] for device in devices],
-            "marker": {"color": colours.CLASSES[label % len(colours.CLASSES)]},
-            "hovertemplate": f"device %{{x}}: %{{y:,}} of class {label}<extra></extra>",
-            "showlegend": True,
+            "values": [class_counts[device][label] for device in devices],
+            "colour": colours.on_screen(colours.CLASSES[label % len(colours.CLASSES)]),
         }
         for label in range(len(class_counts[0]))
     ]
-    plot = _plot(data, "device", "training samples", 380)
-    plot["layout"] |= {"barmode": "stack"}
-    plot["layout"]["xaxis"] |= {"type": "category"}
+    plot = {
+        "kind": "bars",
+        "height": _AXIS + max(90, min(480, 26 * len(devices))),
+        "x": [Axis("training samples", whole=True).as_json()],
+        "y": {"label": "device"},
+        "range": [0.0, 1.03 * max(map(sum, class_counts))],
+        "rows": [{"label": str(device)} for device in devices],
+        "stacks": stacks,
+        "legend": True,
+    }
     return plot, fewer
 
 
+def share_axis(plots: Iterable[Plot]) -> None:
+    """Give plots of one quantity the same scale, so that settings can be compared by eye."""
+    plots = list(plots)
+    ranges = [plot["range"] for plot in plots]
+    for plot in plots:
+        plot["range"] = [min(low for low, _ in ranges), max(high for _, high in ranges)]
+
+
 class _Bars:
-    """Columns of a bar chart whose axis has two levels: name, then segment."""
+    """Horizontal bars, one per segment, under the name of their method."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.segments: list[str] = []
-        self.values: list[float] = []
-        self.colours: list[str] = []
-        self.errors: list[float] = []
+        self.rows: list[dict[str, str]] = []
+        self.colours: list[list[str]] = []
 
-    def add(self, name: str, segment: int, value: float, colour: str, error: float = 0.0) -> None:
-        self.names.append(escape(name))
-        self.segments.append(f"segment {segment + 1}")
-        self.values.append(value)
-        self.colours.append(colour)
-        self.errors.append(error)
+    def add(self, name: str, segment: int, colour: str) -> None:
+        self.rows.append({"name": name, "label": f"segment {segment + 1}"})
+        self.colours.append(colours.on_screen(colour))
 
-    def columns(self) -> dict[str, Any]:
-        return {"x": [self.names, self.segments], "y": self.values}
-
-
-def _band(
-    curve: Curve, name: str, colour: str, dash: str, scale: float, hover: str
-) -> list[dict[str, Any]]:
-    """The mean line; below it, with several seeds, the band."""
-
-    def scaled(values: list[float]) -> list[float]:
-        return [round(scale * value, 6) for value in values]
-
-    name = escape(name)
-    line = {
-        "type": "scatter",
-        "mode": "lines+markers" if len(curve.rounds) <= 40 else "lines",
-        "name": name,
-        "legendgroup": name,
-        "x": curve.rounds,
-        "y": scaled(curve.mean),
-        "line": {"color": colour, "dash": dash, "width": 2.2 if len(curve.rounds) <= 200 else 1.5},
-        "marker": {"size": 5},
-        "hovertemplate": hover,
-        "showlegend": True,
-    }
-    if curve.low == curve.high:
-        return [line]
-    edge = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": f"{name} band",
-        "legendgroup": name,
-        "x": curve.rounds,
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    fill = {"fill": "tonexty", "fillcolor": colours.faint(colour, 0.15)}
-    return [edge | {"y": scaled(curve.low)}, edge | fill | {"y": scaled(curve.high)}, line]
+    def plot(self, value: Axis, stacks: list[Plot], scale: list[float], **more: Any) -> Plot:
+        names = len({row["name"] for row in self.rows})
+        return {
+            "kind": "bars",
+            "height": _AXIS + _BAR * len(self.rows) + _NAME * names,
+            "x": [value.as_json()],
+            "y": {"label": ""},
+            "range": scale,
+            "rows": self.rows,
+            "stacks": stacks,
+            "legend": False,
+            **more,
+        }
 
 
-def _bands_first(curves: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Lines are drawn last, so that no band veils another curve's line."""
-    bands = [trace for curve in curves for trace in curve[:-1]]
-    return bands + [curve[-1] for curve in curves]
+def _around(values: list[float], axis: Axis) -> list[float]:
+    """A range with a little room around all values."""
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    low = min(0.0, low) if axis.from_zero else low
+    room = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+    return [low if axis.from_zero else low - room, high + room]
 
 
-def _plot(data: list[dict[str, Any]], x: str, y: str, height: int, **layout: Any) -> Plot:
-    return {
-        "data": data,
-        "height": height,
-        "layout": {
-            "xaxis": {"title": {"text": x}, "automargin": True},
-            "yaxis": {"title": {"text": y}, "automargin": True},
-            **layout,
-        },
-    }
+def _short(value: float) -> float:
+    """Six digits: as much as anybody reads off a plot, and less than half the bytes."""
+    return value if isinstance(value, int) else float(f"{value:.6g}")
+
+
+def _all_short(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None else _short(value) for value in values]

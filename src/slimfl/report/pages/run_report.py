@@ -1,20 +1,19 @@
-"""The report: one HTML file of some runs, with Plotly embedded."""
+"""The report: one HTML file of some runs, with the script that draws its plots."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
 from slimfl.report.atomic_write import atomic_write
-from slimfl.report.pages import sections
+from slimfl.report.pages import charts, sections
+from slimfl.report.pages.lines import Lines
 from slimfl.report.pages.page_shell import asset, page_shell, section
-from slimfl.results import curves
-from slimfl.results.curves import DEVICES, POINTS
+from slimfl.results.curves import DEVICES
 from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.records import RunRecord
-from slimfl.results.summary import Summary, summarise
+from slimfl.results.summary import summarise
 
 
 def write_report(records: Iterable[RunRecord], path: Path) -> Path:
@@ -27,29 +26,31 @@ def write_report(records: Iterable[RunRecord], path: Path) -> Path:
 
 def page(records: Sequence[RunRecord]) -> str:
     """The whole report as text."""
-    from plotly.offline import get_plotlyjs
-
     if not records:
         raise RequestError("there is nothing to report; give at least one run folder")
     groups, summary = by_scene(group(records)), summarise(records)
-    canvas = sections.Canvas()
+    canvas = sections.Canvas(Lines.for_page(groups))
     scenes = sections.Scenes(groups, summary)
     parts = [
         ("result", "The result", sections.conclusions_section(summary)),
         ("table", "Closing table", sections.table_section(summary)),
         ("accuracy", "Accuracy over rounds", sections.accuracy_section(scenes, canvas)),
+        ("accuracy-cost", "Accuracy against cost", sections.accuracy_cost_section(scenes, canvas)),
+        ("losses", "Losses", sections.loss_section(scenes, canvas)),
         ("arrivals", "What arrived", sections.arrival_section(scenes, canvas)),
         ("delivered", "Measured and expected", sections.delivered_section(scenes, canvas)),
         ("costs", "Bits and energy", sections.cost_section(scenes, canvas)),
         ("partition", "Who holds what", sections.partition_section(groups, canvas)),
         ("experiment", "The experiment", sections.experiment_section(groups)),
     ]
+    parts = [part for part in parts if part[2]]
+    thinned = canvas.thinned or canvas.lines.thinned
     main = (
         "<noscript><p class='note'>The plots need JavaScript; the words and tables do not.</p>"
-        f"</noscript>{_thinned() if canvas.thinned else ''}"
+        f"</noscript>{_thinned(canvas.lines) if thinned else ''}"
         + "".join(section(key, title, html) for key, title, html in parts)
     )
-    data = _json(_data(groups, summary, canvas))
+    data = _json({"summary": summary.as_json(), "thinned": thinned})
     return page_shell(
         kind="slimfl report",
         title=_title(groups),
@@ -58,7 +59,7 @@ def page(records: Sequence[RunRecord]) -> str:
         main=main,
         scripts=f'<script type="application/json" id="slimfl-data">{data}</script>'
         f'<script type="application/json" id="slimfl-plots">{_json(canvas.plots)}</script>'
-        f"<script>{get_plotlyjs()}</script>"
+        f"<script>{charts.script()}</script>"
         f"<script>{asset('slimfl.report.pages', 'page.js')}</script>",
     )
 
@@ -82,31 +83,12 @@ def _subtitle(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
     return f"{datasets} · {devices} devices · widths {widths} · {runs}"
 
 
-def _thinned() -> str:
+def _thinned(lines: Lines) -> str:
     return (
-        f"<p class='note' id='thinned'>The runs are long: plots show at most {POINTS:,} rounds and "
-        f"{DEVICES} devices (twice as many in the partition), evenly picked. Tables and sentences "
-        "use all of them.</p>"
+        f"<p class='note' id='thinned'>The runs are long or many: plots show at most "
+        f"{lines.points:,} rounds and {DEVICES} devices (twice as many in the partition), evenly "
+        "picked. Tables and sentences use all of them.</p>"
     )
-
-
-def _data(groups: Sequence[Group], summary: Summary, canvas: sections.Canvas) -> dict[str, Any]:
-    """The numbers behind the page, for scripts that read it."""
-    return {
-        "summary": summary.as_json(),
-        "curves": [
-            {
-                "name": each.name,
-                "scene": each.scene,
-                "method": each.method,
-                "seeds": [run.experiment.seed for run in each.runs],
-                "accuracy": {w: asdict(c) for w, c in curves.accuracy_curves(each).items()},
-                "energy_j": asdict(curves.energy_curve(each)),
-            }
-            for each in groups
-        ],
-        "thinned": canvas.thinned,
-    }
 
 
 def _json(value: Any) -> str:

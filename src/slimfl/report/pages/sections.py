@@ -1,26 +1,35 @@
 """The report's sections as HTML, each from the data that it shows. All text is escaped here."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from slimfl import config
 from slimfl.report.figures import colours
 from slimfl.report.pages import plots
-from slimfl.report.pages.conclusions import caveats, conclusions
+from slimfl.report.pages.conclusions import caveats, conclusions_by_scene, rankings
+from slimfl.report.pages.lines import Lines
+from slimfl.report.pages.overview import overview
 from slimfl.report.pages.plots import Plot
 from slimfl.report.tables import html as tables
-from slimfl.results import curves
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, title
 from slimfl.results.run_summary import LAST
 from slimfl.results.summary import Summary
 
+_ACCURACY = plots.Axis("accuracy on the test set, %", "%", decimals=1)
+_COSTS = (
+    plots.Axis("transmit energy so far, J", "J"),
+    plots.Axis("airtime so far, s", "s"),
+    plots.Axis("data sent so far, MB", "MB"),
+)
+
 
 class Canvas:
     """Collects the plots of a page; the page's script draws them into the figures left here."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
         self.plots: dict[str, Plot] = {}
         self.thinned = False
 
@@ -31,15 +40,32 @@ class Canvas:
         below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
         return (
             f'<figure><div class="plot" id="{key}" role="img" aria-label="{escape(label)}" '
-            f'style="height:{plot["height"]}px"></div>{below}</figure>'
+            f'style="min-height:{plot["height"]}px"></div>{below}</figure>'
         )
 
 
 def conclusions_section(summary: Summary) -> str:
-    """The result in words."""
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in conclusions(summary))
+    """The result in words; of several settings, first a table with one row for each."""
+    by_scene = conclusions_by_scene(summary)
+    lists = {
+        scene: "<ul class='conclusions'>"
+        + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+        + "</ul>"
+        for scene, sentences in by_scene.items()
+    }
     notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in caveats(summary))
-    return f"<ul class='conclusions'>{said}</ul>{notes}"
+    if len(lists) == 1:
+        return "".join(lists.values()) + notes
+    words = "".join(
+        f"<h4>{escape(scene[:1].upper() + scene[1:])}</h4>{html}" for scene, html in lists.items()
+    )
+    return (
+        f"{overview(rankings(summary), summary)}"
+        "<p class='note'>The most accurate method of each setting and how far it is ahead; methods "
+        "within their combined deviation tie. Energy: a run of Vanilla FL per width against one "
+        f"run of SlimFL.</p>{notes}<details><summary>In words, setting by setting</summary>{words}"
+        "</details>"
+    )
 
 
 def table_section(summary: Summary) -> str:
@@ -61,41 +87,102 @@ def table_section(summary: Summary) -> str:
 
 def accuracy_section(scenes: "Scenes", canvas: Canvas) -> str:
     """Curves with their bands."""
-    parts = []
-    for scene, groups in scenes.groups.items():
-        drawn = [(group.name, curves.accuracy_curves(group)) for group in groups]
-        canvas.thinned |= any(c.thinned for _, by in drawn for c in by.values())
-        widths = groups[0].runs[0].width_names
-        plot = plots.accuracy(drawn, scenes.palette, widths)
-        names = ", ".join(name for name, _ in drawn)
-        label = f"Accuracy over rounds of {names} at widths {', '.join(widths)}, {scene}"
-        parts.append(scenes.heading(scene) + canvas.figure("accuracy", plot, label))
     several = any(len(group.runs) > 1 for groups in scenes.groups.values() for group in groups)
     band = " The line is the mean over seeds, the band goes from the lowest seed to the highest."
-    how = f"Colour says the method, the dash the width.{band if several else ''}"
-    return f"<p>{how}</p>" + "".join(parts)
+    how = (
+        f"Colour says the method, the dash the width.{band if several else ''} Click a name to "
+        "hide or show its curve; drag across a plot to enlarge a part."
+    )
+    return f"<p>{how}</p>" + _curves(
+        scenes, canvas, "accuracy", canvas.lines.accuracy, [plots.ROUND], _ACCURACY, 440,
+        "Accuracy over rounds",
+    )  # fmt: skip
+
+
+def accuracy_cost_section(scenes: "Scenes", canvas: Canvas) -> str:
+    """Accuracy against what was spent to get there."""
+    how = (
+        "How accurate the model was once that much was spent, by all devices together. Vanilla FL "
+        "at one width pays for that width alone."
+    )
+    return f"<p>{how}</p>" + _curves(
+        scenes, canvas, "accuracy-cost", canvas.lines.accuracy_against_cost, _COSTS, _ACCURACY, 400,
+        "Accuracy against transmit energy, airtime or data sent",
+    )  # fmt: skip
+
+
+def loss_section(scenes: "Scenes", canvas: Canvas) -> str:
+    """The losses on the test set and in training; empty if no run recorded any."""
+    test = _curves(
+        scenes, canvas, "loss", lambda group: canvas.lines.losses(group, "loss"), [plots.ROUND],
+        plots.Axis("cross-entropy on the test set"), 360, "Loss on the test set over rounds",
+    )  # fmt: skip
+    training = _curves(
+        scenes, canvas, "training-loss",
+        lambda group: canvas.lines.losses(group, "training_loss"), [plots.ROUND],
+        plots.Axis("training loss of the devices"), 360, "Training loss over rounds",
+    )  # fmt: skip
+    parts = [("On the test set", test), ("In training, the mean over devices", training)]
+    return "".join(f"<h3>{name}</h3>{html}" for name, html in parts if html)
+
+
+def _curves(
+    scenes: "Scenes",
+    canvas: Canvas,
+    key: str,
+    lines_of: Callable[[Group], list[plots.Line]],
+    x: Sequence[plots.Axis],
+    y: plots.Axis,
+    height: int,
+    what: str,
+) -> str:
+    """One plot per scene, all with the same vertical axis; empty where there is nothing."""
+    drawn: list[tuple[str, Plot, str]] = []
+    for scene, groups in scenes.groups.items():
+        lines = [line for group in groups for line in lines_of(group)]
+        if not lines and key != "accuracy":
+            continue
+        widths = groups[0].runs[0].width_names
+        plot = plots.curves(lines, scenes.palette, widths, x, y, height)
+        names = ", ".join(dict.fromkeys(line.method for line in lines))
+        at = f" at widths {', '.join(widths)}" if any(line.width for line in lines) else ""
+        drawn.append((scene, plot, f"{what} of {names}{at}, {scene}"))
+    plots.share_axis(plot for _, plot, _ in drawn)
+    return _side_by_side(
+        scenes.heading(scene) + canvas.figure(key, plot, label) for scene, plot, label in drawn
+    )
+
+
+def _side_by_side(parts: Iterable[str]) -> str:
+    """Settings next to each other where the screen is wide enough: they share their axis."""
+    items = "".join(f"<div>{html}</div>" for html in parts)
+    return f"<div class='side-by-side'>{items}</div>" if items else ""
 
 
 def arrival_section(scenes: "Scenes", canvas: Canvas) -> str:
-    """One heat map a group, of its first seed."""
+    """One heat map per group, of its first seed; those of further settings are folded."""
     parts = []
     most = max(len(g.runs[0].width_names) for groups in scenes.groups.values() for g in groups)
-    for scene, groups in scenes.groups.items():
-        parts.append(scenes.heading(scene))
-        for group in groups:
-            run = group.runs[0]
-            if not run.lines:
-                continue
-            table = curves.arrivals(run)
-            canvas.thinned |= table.thinned
-            segments = len(run.width_names)
-            name = f"{group.name}, seed {run.experiment.seed}"
-            label = f"How many segments of each device were decoded in each round: {name}, {scene}"
-            parts.append(f"<h4>{escape(name)}</h4>")
-            if segments != most:
-                parts.append(_legend(segments))
-            parts.append(canvas.figure("arrivals", plots.arrivals(table, segments), label))
+    for number, (scene, groups) in enumerate(scenes.groups.items()):
+        maps = "".join(_heat_map(group, scene, most, canvas) for group in groups)
+        if len(scenes.groups) > 1:
+            words = escape(scene[:1].upper() + scene[1:])
+            state = " open" if number == 0 else ""
+            maps = f"<details{state}><summary>{words}</summary>{maps}</details>"
+        parts.append(maps)
     return _legend(most) + "".join(parts)
+
+
+def _heat_map(group: Group, scene: str, most: int, canvas: Canvas) -> str:
+    run = group.runs[0]
+    if not run.lines:
+        return ""
+    segments = len(run.width_names)
+    name = f"{group.name}, seed {run.experiment.seed}"
+    label = f"How many segments of each device were decoded in each round: {name}, {scene}"
+    legend = _legend(segments) if segments != most else ""
+    plot = plots.arrivals(canvas.lines.arrivals(run), segments)
+    return f"<h5>{escape(name)}</h5>{legend}{canvas.figure('arrivals', plot, label)}"
 
 
 def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
@@ -115,24 +202,32 @@ def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
     note = f" Nothing is expected of {', '.join(unknown)}: there is no formula." if unknown else ""
     return (
         "<p>Bars: measured. Diamonds: the decoding probability of equation (5), less dropout, with "
-        f"two standard errors of a share over as many uploads.{escape(note)}</p>" + "".join(parts)
+        f"two standard errors of a share over as many uploads.{escape(note)}</p>"
+        + _side_by_side(parts)
     )
 
 
 def cost_section(scenes: "Scenes", canvas: Canvas) -> str:
     """Bits per segment, and energy over rounds."""
-    parts = ["<p>Solid: decoded. Hatched: sent, and dropped.</p>"]
+    drawn = []
     for scene, groups in scenes.groups.items():
         rows = [scenes.rows[group.setting, group.method] for group in groups]
-        drawn = [(group.name, curves.energy_curve(group)) for group in groups]
-        canvas.thinned |= any(curve.thinned for _, curve in drawn)
-        bits, energy = plots.bits(rows, scenes.palette), plots.energy(drawn, scenes.palette)
-        parts += [
-            scenes.heading(scene),
-            canvas.figure("bits", bits, f"Decoded and dropped MB per segment, {scene}"),
-            canvas.figure("energy", energy, f"Transmit energy of all devices so far, {scene}"),
-        ]
-    return "".join(parts)
+        drawn.append((scene, plots.bits(rows, scenes.palette)))
+    plots.share_axis(plot for _, plot in drawn)
+    bits = _side_by_side(
+        scenes.heading(scene)
+        + canvas.figure("bits", plot, f"Decoded and dropped MB per segment, {scene}")
+        for scene, plot in drawn
+    )
+    energy = _curves(
+        scenes, canvas, "energy", canvas.lines.energy, [plots.ROUND],
+        plots.Axis("transmit energy so far, J", "J", from_zero=True), 340,
+        "Transmit energy of all devices so far",
+    )  # fmt: skip
+    return (
+        f"<h3>Bits</h3><p>Solid: decoded. Hatched: sent, and dropped.</p>{bits}"
+        f"<h3>Energy</h3>{energy}"
+    )
 
 
 def partition_section(groups: Sequence[Group], canvas: Canvas) -> str:
@@ -149,7 +244,7 @@ def partition_section(groups: Sequence[Group], canvas: Canvas) -> str:
         canvas.thinned |= fewer
         label = f"Samples of every class on every device: {name}"
         shown[str(run.class_counts)] = canvas.figure("partition", plot, label, name)
-    return "".join(shown.values()) or "<p>No run has begun.</p>"
+    return _side_by_side(shown.values()) or "<p>No run has begun.</p>"
 
 
 def experiment_section(groups: Sequence[Group]) -> str:
@@ -172,7 +267,7 @@ class Scenes:
     def heading(self, scene: str) -> str:
         """The scene's name, where there are several."""
         words = scene[:1].upper() + scene[1:]
-        return f"<h3>{escape(words)}</h3>" if len(self.groups) > 1 else ""
+        return f"<h4>{escape(words)}</h4>" if len(self.groups) > 1 else ""
 
 
 def _experiment(group: Group) -> str:
@@ -206,5 +301,8 @@ def _experiment(group: Group) -> str:
 
 def _legend(segments: int) -> str:
     pairs = zip(plots.arrival_words(segments), colours.arrivals(segments), strict=True)
-    items = "".join(f"<li><i style='background:{c}'></i>{escape(word)}</li>" for word, c in pairs)
+    items = "".join(
+        f"<li><i style='--light:{light};--dark:{dark}'></i>{escape(word)}</li>"
+        for word, (light, dark) in ((word, colours.on_screen(shade)) for word, shade in pairs)
+    )
     return f"<ul class='legend' aria-label='Colours'>{items}</ul>"

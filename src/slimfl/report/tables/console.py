@@ -9,13 +9,14 @@ from rich import box
 from rich.table import Table
 
 from slimfl.report.tables import number_format as cells
+from slimfl.results.learned import ERRORS
 from slimfl.results.records import RunRecord
 from slimfl.results.seed_summary import GroupSummary
 from slimfl.results.summary import summarise
 
 
 def closing_table(records: Iterable[RunRecord]) -> Table:
-    """What a person wants to know when runs are done; fits 100 columns for up to three widths."""
+    """What a person wants to know when runs are done; fits 80 columns with two widths."""
     summary = summarise(records)
     rows = summary.groups
     widths = cells.width_names(rows)
@@ -113,7 +114,21 @@ def _caption(rows: Sequence[GroupSummary]) -> str:
         deviation = f"± is the deviation over {'/'.join(map(str, sorted(seeds)))} seeds"
     scenes = {row.scene for row in rows}
     where = f"{scenes.pop()}; " if len(scenes) == 1 else ""
-    return f"{where}{deviation}"
+    return f"{where}{deviation}{_not_learned(rows)}"
+
+
+def _not_learned(rows: Sequence[GroupSummary]) -> str:
+    """A warning of numbers that only look like results."""
+    tested = [(row, width) for row in rows if not row.computed for width in row.accuracy]
+    guessing = [(row, width) for row, width in tested if not row.has_learned(width)]
+    if not guessing:
+        return ""
+    limit = 100 * max(row.learned_above for row, _ in guessing)
+    which = "no network has learned yet"
+    if len(guessing) < len(tested):
+        named = dict.fromkeys(f"{row.name} at {width}" for row, width in guessing)
+        which = f"not learned yet: {', '.join(named)}"
+    return f"\n{which} (not above {limit:.1f} %: guessing and {ERRORS:.0f} standard errors)"
 
 
 def _with_difference(row: GroupSummary, width: str, rows: list[GroupSummary]) -> str:

@@ -86,7 +86,7 @@ def runs(summary: Summary) -> str:
         values += [cells.privacy(run)] if private else []
         cells_of_run = "".join(f"<td>{escape(value)}</td>" for value in values)
         body.append(f"<tr><th scope='row'>{escape(run.method)}</th>{cells_of_run}</tr>")
-    return _table("run-table", head, body)
+    return table("run-table", head, body)
 
 
 def _rows(key: str, rows: list[GroupSummary], columns: list[Column]) -> str:
@@ -105,7 +105,7 @@ def _rows(key: str, rows: list[GroupSummary], columns: list[Column]) -> str:
         for over, same in groupby(columns, key=lambda column: column.over)
     )
     heading = ["method", *(column.heading for column in columns)]
-    return _table(key, heading, body, f"<tr class='over'><th></th>{shared}</tr>")
+    return table(key, heading, body, f"<tr class='over'><th></th>{shared}</tr>")
 
 
 def _spreads(key: str, spreads: Sequence[Spread | None]) -> list[str]:
@@ -121,7 +121,8 @@ def _cell(key: str, text: str, value: float | None = None) -> str:
     return f'<td data-key="{escape(key)}"{exact}>{escape(text)}</td>'
 
 
-def _table(key: str, head: Iterable[str], body: Iterable[str], over: str = "") -> str:
+def table(key: str, head: Iterable[str], body: Iterable[str], over: str = "") -> str:
+    """A table that scrolls by itself where the screen is narrow; the body's rows are HTML."""
     columns = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
     label = key.replace("-", " ")
     return (

@@ -13,6 +13,7 @@ from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Verdict, worst
 from slimfl.results import RunRecord
+from slimfl.results.learned import run_learned_above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,6 +118,8 @@ class Final:
     by_seed: Mapping[int, float] = field(default_factory=dict)
     """The mean under each seed."""
     over_rounds_by_seed: Mapping[int, float] = field(default_factory=dict)
+    learned: bool = True
+    """Whether the mean is better than guessing, beyond chance."""
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
@@ -125,7 +128,9 @@ class Final:
         For an unfinished run the window shrinks with its progress.
         """
         ends = {}
+        limit = 0.0
         for record in records:
+            limit = max(limit, 100 * run_learned_above(record))
             tested = [line for line in record.evaluated if width in line.accuracy]
             if tested:
                 reached = tested[-1].round
@@ -146,6 +151,7 @@ class Final:
             len(means),
             by_seed=by_seed,
             over_rounds_by_seed=moves_by_seed,
+            learned=fmean(means) > limit,
         )
 
     @property
@@ -167,6 +173,7 @@ class Final:
             unit="%",
             finished=self.finished,
             by_seed=self.by_seed,
+            learned=self.learned,
         )
 
     def __sub__(self, other: Final) -> Final:
@@ -183,6 +190,7 @@ class Final:
                 for seed in self.by_seed
                 if seed in other.by_seed
             },
+            learned=self.learned and other.learned,
         )
 
     def __str__(self) -> str:
@@ -203,6 +211,7 @@ def fluctuation(quantity: str, final: Final | None) -> Comparison:
         unit="points",
         finished=final.finished,
         by_seed=final.over_rounds_by_seed,
+        learned=final.learned,
     )
 
 

@@ -12,7 +12,10 @@ KNOWN: dict[str, str] = {}
 
 
 def reason(claim: Claim, scale: Scale) -> str:
-    """A sentence for a claim that does not agree; empty for the others."""
+    """A sentence for a claim that does not agree or has no verdict; empty for the others."""
+    guessing = [each.quantity for each in claim.comparisons if not each.learned]
+    if claim.verdict is Verdict.UNDECIDED and guessing:
+        return f"Not better than guessing yet: {', '.join(guessing)}."
     if claim.verdict not in (Verdict.ORDER, Verdict.DIFFERS):
         return ""
     if claim.seeds is None:

@@ -8,7 +8,8 @@
    is such a pair.
 3. A claim that states an order alone agrees when the order holds here by more than our standard
    error.
-4. Everything else *differs*; where no method reached what is measured, the claim is *undecided*.
+4. Everything else *differs*; where no method reached what is measured, or a network is not better
+   than guessing (`results/learned.py`), the claim is *undecided*.
 5. Of runs that are not all there and at their end nothing is concluded: the claim is *unfinished*,
    or *not run* where a number is missing altogether.
 
@@ -30,8 +31,9 @@ RULE = (
     "order only when every pair that the paper tells apart by more than its own combined deviation "
     "comes in the same order here, by more than our standard error. A claim of an order alone "
     "agrees when that order holds here by more than our standard error. Everything else differs; "
-    "a claim is undecided where no method reached what is measured, and unfinished while a run "
-    "that it rests on is. A table or figure has the worst verdict of its claims."
+    "a claim is undecided where no method reached what is measured or a network has not learned "
+    "yet (its accuracy is not above guessing and three standard errors), and unfinished while a "
+    "run that it rests on is. A table or figure has the worst verdict of its claims."
 )
 
 
@@ -67,6 +69,8 @@ class Comparison:
     """Whether every run behind ours is there and at its end."""
     by_seed: Mapping[int, float] = field(default_factory=dict)
     """Ours under each seed; empty for what is computed without runs."""
+    learned: bool = True
+    """Whether every network behind ours is better than guessing."""
 
     @property
     def standard_error(self) -> float:
@@ -125,6 +129,8 @@ class Claim:
             return Verdict.NOT_RUN
         if not all(each.finished for each in self.comparisons):
             return Verdict.UNFINISHED
+        if not all(each.learned for each in self.comparisons):
+            return Verdict.UNDECIDED
         if not any(math.isfinite(value) for value in ours if value is not None):
             return Verdict.UNDECIDED
         if self.order:

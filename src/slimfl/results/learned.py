@@ -1,0 +1,37 @@
+"""Whether a network has learned anything yet: is it better than guessing, beyond chance?
+
+With C classes and n test samples, guessing is right in a share 1/C of them, with a standard error
+of sqrt((1/C)(1 - 1/C)/n). A network has learned when its accuracy is above 1/C plus three of these
+errors. Before that, who is ahead is luck and there is nothing to judge.
+"""
+
+from math import sqrt
+
+from slimfl.results.records import RunRecord
+
+#: Standard errors above guessing.
+ERRORS = 3.0
+#: Test samples of the datasets known by name.
+TEST_SAMPLES = {"fashion-mnist": 10_000, "mnist": 10_000, "synthetic": 500}
+#: What a test set of unknown size is taken for.
+UNKNOWN_SAMPLES = 1_000
+
+
+def learned_above(classes: int, test_samples: int) -> float:
+    """The accuracy, a fraction of 1, that a network exceeds once it has learned.
+
+    >>> f"{learned_above(10, 10_000):.3f}"
+    '0.109'
+    """
+    chance = 1 / classes
+    return min(1.0, chance + ERRORS * sqrt(chance * (1 - chance) / test_samples))
+
+
+def run_learned_above(record: RunRecord) -> float:
+    """The same for the data of a run; 0 for a run that has not begun or has a single class."""
+    classes = len(record.class_counts[0]) if record.class_counts else 0
+    if classes < 2:
+        return 0.0
+    data = record.experiment.data
+    known = TEST_SAMPLES.get(record.dataset_name, UNKNOWN_SAMPLES)
+    return learned_above(classes, min(known, data.test_samples or known))

@@ -1,0 +1,103 @@
+"""The help of every command: whole sentences, plain brackets, and the defaults that hold."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+import typer.main
+
+from slimfl import config
+from slimfl.cli.app import app
+
+ROOT = typer.main.get_command(app)
+
+
+def commands(command: Any = ROOT, name: str = "slimfl") -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for sub in getattr(command, "commands", {}).values():
+        yield from commands(sub, f"{name} {sub.name}")
+
+
+ALL = dict(commands())
+
+
+def help_of(name: str, width: int = 80) -> str:
+    command = ALL[name]
+    context = command.make_context(
+        name, [], resilient_parsing=True, terminal_width=width, max_content_width=width
+    )
+    return command.get_help(context)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_plain_and_fits(name):
+    text = help_of(name)
+    assert "\\" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    summaries = text.partition("Commands:")[2]
+    assert "..." not in summaries, "a summary was cut off"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_argument_and_option_says_what_it_is_for(name):
+    command = ALL[name]
+    context = command.make_context(name, [], resilient_parsing=True)
+    command.get_help(context)  # fills in what typer loses with some versions of click
+    for parameter in command.params:
+        assert parameter.help, parameter.name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_option_that_may_be_left_out_says_what_holds_then(name):
+    """A flag that is off, and what may be repeated or adds something, needs no default."""
+    extra = {"superlink", "root_certificates", "set_", "grid", "trust", "experiment"}
+    command = ALL[name]
+    for parameter in command.params:
+        if parameter.required or getattr(parameter, "is_flag", False) or parameter.name in extra:
+            continue
+        assert parameter.show_default, (name, parameter.name)
+        assert parameter.default is not None or isinstance(parameter.show_default, str), (
+            name,
+            parameter.name,
+        )
+
+
+def test_the_defaults_in_words_are_those_of_the_configuration():
+    defaults = config.build({})
+    said = {p.name: p.show_default for p in ALL["slimfl run"].params}
+    assert said["channel"] == defaults.radio.channel
+    assert float(said["alpha"]) == defaults.data.alpha
+    assert int(said["rounds"]) == defaults.rounds
+    assert int(said["devices"]) == defaults.federation.devices
+    assert said["engine"] == defaults.engine
+    assert int(said["seed"]) == defaults.seed
+    shown = {p.name: p.show_default for p in ALL["slimfl data show"].params}
+    assert shown["partition"] == defaults.data.partition
+    assert float(shown["alpha"]) == defaults.data.alpha
+    assert int(shown["devices"]) == defaults.federation.devices
+
+
+def test_the_default_methods_and_split_are_those_that_are_said():
+    from slimfl.cli.run import DEFAULT_METHODS
+    from slimfl.radio import power_split, segment_rates
+
+    said = {p.name: p.show_default for p in ALL["slimfl run"].params}
+    assert said["method"] == DEFAULT_METHODS
+    (split,) = (p for p in ALL["slimfl link"].params if p.name == "split")
+    assert split.show_default == "0.8,0.2 for two segments, else optimal"
+    radio = config.build({}).radio
+    assert power_split(radio, segment_rates(radio, 2)) == (0.8, 0.2)
+
+
+def test_a_default_is_shown_without_parentheses():
+    text = " ".join(help_of("slimfl run").split())
+    assert "good or poor. [default: poor]" in text
+    assert re.findall(r"default: \(", text) == []
+
+
+def test_a_wrong_command_still_gets_a_suggestion():
+    context = ROOT.make_context("slimfl", ["reprot"], resilient_parsing=False)
+    with pytest.raises(click.UsageError, match="report"):
+        ROOT.invoke(context)

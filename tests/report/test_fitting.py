@@ -1,0 +1,70 @@
+"""Tables on narrow screens: no line is too long and no number is lost."""
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console, Group
+from rich.table import Table
+
+from slimfl.report import closing_table, compare_table
+from slimfl.report.tables.fitting import fitting
+
+
+def printed(renderable, width: int) -> str:
+    console = Console(width=width, file=StringIO(), markup=False)
+    for part in fitting(renderable, console):
+        console.print(part)
+    return console.file.getvalue()
+
+
+def numbers(text: str) -> list[str]:
+    """Every number with its deviation; a name such as FL-0.5x is none."""
+    return sorted(re.findall(r"(?<![\w.-])\d[\d.,/]*(?: [±/] \d[\d.]*)*(?![\w.])", text))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("table", [closing_table, compare_table])
+def test_nothing_is_cut_off(paper_runs, table, width):
+    wide, narrow = printed(table(paper_runs), 400), printed(table(paper_runs), width)
+    assert max(map(len, narrow.splitlines())) <= width
+    assert "…" not in narrow
+    assert numbers(narrow) == numbers(wide)
+    assert len(numbers(wide)) > 15
+
+
+def test_the_closing_table_is_one_table_on_80_columns(paper_runs):
+    assert printed(closing_table(paper_runs), 80).count("method") == 1
+
+
+def test_five_widths_on_80_columns(make_run):
+    widths = [0.2, 0.4, 0.6, 0.8, 1.0]
+    per_segment = dict.fromkeys(("bits_sent", "bits_decoded", "bits_dropped"), [8e6] * 5)
+    run = make_run(
+        curves={f"{w}x": [0.123 + w / 2] for w in widths},
+        experiment={"model__widths": widths},
+        delivered=[2] * 5,
+        **per_segment,
+    )
+    text = printed(closing_table([run]), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    for width in widths:
+        assert f"{100 * (0.123 + width / 2):.1f} ± 0.0" in text
+
+
+def test_text_wraps_and_a_number_does_not():
+    table = Table("name", title="a title")
+    table.add_column("what it says")
+    table.add_column("count", justify="right")
+    table.add_row("first", "a sentence of several words that is too long", "1,234,567,890")
+    text = printed(table, 44)
+    assert "1,234,567,890" in text
+    assert text.count("first") == 1, "one table"
+    assert max(map(len, text.splitlines())) <= 44
+
+
+def test_what_fits_is_left_alone_also_inside_a_group():
+    table = Table("a", "b")
+    table.add_row("1", "2")
+    console = Console(width=80, file=StringIO())
+    assert list(fitting(Group("words", table), console)) == ["words", table]
