@@ -31,6 +31,7 @@ NEEDS = {
     "data.options": {"data.dataset": "some.module:dataset"},
     "training.options": {"training.algorithm": "some.module:Step"},
     "radio.options": {"radio.model": "some.module:Channel"},
+    "population.correlations": {"population.preset": "phones"},
 }
 
 #: Keys that may not.
@@ -82,6 +83,9 @@ COUNTS = {
     "radio.bandwidth_hz": 7.0,
     "radio.spectral_efficiency": 1.0,
     "radio.split": [0.7, 0.3],
+    "radio.split_objective": "parameters",
+    "radio.split_weights": [1.0, 2.0],
+    "radio.split_outage": 0.2,
     "radio.implementation_loss_db": 1.0,
     "radio.accounting": "paper",
     "radio.bits_per_parameter": 16.0,
@@ -97,13 +101,19 @@ COUNTS = {
     "server.momentum": 0.5,
     "server.betas": [0.8, 0.9],
     "server.tau": 0.1,
+    "population.preset": "cell",
+    "population.file": "devices.csv",
+    "population.classes": [{"name": "slow", "macs_per_s": 1e6}],
+    "population.correlations": [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
+    "population.width": "random",
+    "population.grow_every": 7,
     "privacy.clip_norm": 1.0,
     "privacy.delta": 0.1,
     "privacy.noise": "seeded",
 }
 
 #: Keys that have one value, or that need others to be changed as well.
-BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier"}
+BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier", "population.fixed_width"}
 
 
 def experiment(**values):

@@ -20,6 +20,7 @@ from slimfl.cli.doctor import doctor
 from slimfl.cli.export import export, pick
 from slimfl.cli.interrupts import interrupts_raise
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
+from slimfl.cli.population import population
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
@@ -64,6 +65,7 @@ for command in (
     app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")
+app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")
 
 

@@ -6,31 +6,21 @@ import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from slimfl.config.base import (
+    BelowOne,
+    Count,
+    Fraction,
+    Positive,
+    PowerDbm,
+    Rate,
+    Seconds,
+    Section,
+    at_least,
+)
+from slimfl.config.population import PopulationSection
 from slimfl.naming import module_of
-
-
-def at_least(low: float) -> AfterValidator:
-    """A lower limit beside `gt=0`, so that zero is told from too small."""
-
-    def check(value: float) -> float:
-        if value < low:
-            raise ValueError(f"must be at least {low:g}")
-        return value
-
-    return AfterValidator(check)
-
-
-# Every number has limits, far outside of what makes sense, within which no formula overflows and
-# nothing that is allocated in proportion to it takes gigabytes.
-Positive = Annotated[float, Field(gt=0, le=1e12), at_least(1e-12)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-BelowOne = Annotated[float, Field(ge=0, lt=1)]
-Count = Annotated[int, Field(ge=1, le=10**9)]
-PowerDbm = Annotated[float, Field(ge=-300, le=300)]
-Seconds = Annotated[float, Field(gt=0, le=1e7), at_least(1e-3)]
-Rate = Annotated[float, Field(gt=0, le=100), at_least(1e-6)]
 
 #: The widths of a network: one byte per parameter says to which of them it belongs.
 MOST_WIDTHS = 32
@@ -48,12 +38,6 @@ OWN = "own"
 
 #: Keys whose value names a part: a built-in name or `package.module:Name` (see `slimfl.naming`).
 NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
-
-
-class Section(BaseModel):
-    """A part of the description; it accepts known keys only and never changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class DataSection(Section):
@@ -191,9 +175,18 @@ class RadioSection(Section):
     bandwidth_hz: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] = 75e6
     spectral_efficiency: Rate | tuple[Rate, ...] = 1.5
     """u/W in bit/s/Hz: one number for all segments, or one each."""
-    split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
+    split: Literal["optimal", "optimal-numeric", "per-device"] | tuple[Positive, ...] | None = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
-    segments of equal rate, `optimal` otherwise."""
+    segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
+    gain under `split_objective`; a far device then sends the first segments alone."""
+    split_objective: Literal["bound", "parameters", "outage", "weighted"] = "bound"
+    """What a split per device makes best: theorem 1's D over all devices, the expected number of
+    delivered parameters, `split_outage` for segment 1, or the sum of the decoding probabilities,
+    each times its `split_weights`."""
+    split_weights: tuple[Positive, ...] | None = None
+    """`weighted`: the weight of every segment's decoding probability; equal when absent."""
+    split_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.1
+    """`outage`: how often segment 1 may be lost; the rest of the power is for the others."""
     model: str = "outage"
     """`outage` (block fading with Shannon thresholds), or `package.module:Name`, a channel of your
     own; `own` in the folder of a run whose channel was given in Python."""
@@ -355,6 +348,7 @@ class Experiment(Section):
     radio: RadioSection = Field(default_factory=RadioSection)
     federation: FederationSection = Field(default_factory=FederationSection)
     server: ServerSection = Field(default_factory=ServerSection)
+    population: PopulationSection = Field(default_factory=PopulationSection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
 
@@ -377,6 +371,7 @@ class Experiment(Section):
         for key, values in (
             ("training.weights", self.training.weights),
             ("radio.split", self.radio.split),
+            ("radio.split_weights", self.radio.split_weights),
             ("radio.spectral_efficiency", self.radio.spectral_efficiency),
         ):
             if isinstance(values, tuple) and len(values) != count:
@@ -436,6 +431,15 @@ class Experiment(Section):
             section, _, name = key.partition(".")
             if getattr(getattr(self, section), name) == value and self.engine != "flower":
                 raise ValueError(f'{key} = "{value}" needs devices of their own: use engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _split_per_device_of_rayleigh_links(self) -> Experiment:
+        if self.radio.split == "per-device" and self.radio.gains == "measured":
+            raise ValueError(
+                'radio.split = "per-device" is set from the mean gain, which is not known where '
+                "devices measure theirs; give a split for all"
+            )
         return self
 
     @model_validator(mode="after")

@@ -24,6 +24,8 @@ class Plan:
     """The channel's memory after this round."""
     absent: list[int]
     """Devices that were asked and did not answer."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why a device that was asked does not train, by its id."""
     began_s: float = field(default_factory=time.perf_counter)
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ import pydantic
 from slimfl.engines import Score
 from slimfl.errors import RunError
 from slimfl.federation.plan import Plan
+from slimfl.federation.reasons import missing
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.setting import Setting
 from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
@@ -57,6 +58,7 @@ def round_record(
         "images": book.images,
         "multiply_adds": _training_work(setting, book),
         "paper_mflops": _paper_mflops(setting, plan),
+        **(_details(setting, plan, book, scores) if setting.in_detail else {}),
         **({"privacy": setting.privacy.spent()} if setting.privacy else {}),
         "seconds": Seconds(
             training=trained_s - plan.began_s, evaluation=time.perf_counter() - trained_s
@@ -69,6 +71,25 @@ def round_record(
         raise RunError(
             f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
         ) from None
+
+
+def _details(
+    setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score]
+) -> dict[str, Any]:
+    """Who is missing why, and accuracies per label: what devices that differ make interesting."""
+    held = np.bincount(setting.dataset.test.labels, minlength=setting.dataset.classes).tolist()
+    by_label = {
+        f"{setting.experiment.model.widths[i]}x": [
+            right / count if count else None
+            for right, count in zip(score.correct_by_label, held, strict=False)
+        ]
+        for i, score in scores.items()
+        if score.correct_by_label is not None
+    }
+    return {
+        "missing": missing(plan, book.rows, book.arrived, book.refused),
+        **({"label_accuracy": by_label} if by_label else {}),
+    }
 
 
 def _training_work(setting: Setting, book: RoundBook) -> int:

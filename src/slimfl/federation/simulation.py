@@ -7,6 +7,7 @@ what is merged, what is written down.
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from slimfl.engines import Outcome, Score
 from slimfl.errors import RequestError, RunError
 from slimfl.federation.filters import on_sums
 from slimfl.federation.plan import Plan
+from slimfl.federation.reasons import NO_ANSWER, NOT_ABLE, OFFLINE
 from slimfl.federation.receiver import Receiver
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
@@ -31,7 +33,7 @@ from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.state_space import space_warning
 from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
-from slimfl.population import Device
+from slimfl.population import Device, Population, widest_widths
 from slimfl.population.participation import cohort
 from slimfl.rng import generator
 
@@ -124,23 +126,48 @@ class Simulation(Setting):
     def plan(self) -> Plan:
         """The next round: who takes part, what each device trains and sends, over which link."""
         seed, number = self.experiment.seed, self.round + 1
-        who = cohort(self.experiment.federation, seed, number)
-        asked = self.population.take(np.array(who.active, np.int64))
+        who = cohort(self.experiment.federation, seed, number, self.availability)
+        asked = self._limited(self.population.take(np.array(who.active, np.int64)), number)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
         assignments = [assignment for assignment in assigned if assignment is not None]
+        reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
+        if len(rows) < len(asked):
+            reasons |= dict.fromkeys({*who.active} - {*devices.ids.tolist()}, NOT_ABLE)
         links, state = self.channel.links(self.channel_state, number, devices, seed)
         state = checked_state(self._channel_words, state, self.channel_state)
         return Plan(
             number,
             devices,
             assignments,
-            [self.signal(assignment.messages) for assignment in assignments],
+            self.signals.signals((each.messages for each in assignments), links.noise_to_power),
             links,
             state,
             who.dropped_out,
+            reasons,
         )
+
+    def _limited(self, devices: Population, number: int) -> Population:
+        """The devices as wide as the policy lets them be in a round."""
+        section = self.experiment.population
+        if section.width == "capability":
+            return devices
+        return replace(
+            devices,
+            max_width=widest_widths(
+                section,
+                devices,
+                self.experiment.model.widths,
+                seed=self.experiment.seed,
+                round=number,
+                charge=self.charge(devices),
+            ),
+        )
+
+    def charge(self, devices: Population) -> NDArray[np.float64] | None:
+        """The share of its battery that each device has left; None where nobody keeps count."""
+        return None
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
         """What arrives of the devices' updates, what is merged, what is recorded."""
@@ -183,7 +210,10 @@ class Simulation(Setting):
         if not due and number != self.experiment.rounds:
             return {}
         tested = self.method.evaluates()
-        scored = self.engine.evaluate(self.global_model, tested)
+        if self.in_detail:
+            scored = self.engine.evaluate(self.global_model, tested, by_label=True)
+        else:
+            scored = self.engine.evaluate(self.global_model, tested)
         return dict(zip(tested, scored, strict=True))
 
     def _outcomes(self, plan: Plan) -> Iterator[Outcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
@@ -106,6 +107,8 @@ class RunSummary:
     """The names of the objects that the author gave: network, dataset, channel or method."""
     learned_above: float = 0.0
     """The accuracy, a fraction of 1, above which a network is better than guessing."""
+    missing: dict[str, int] = field(default_factory=dict)
+    """How often something of a device was missing, by reason; empty where devices are alike."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -117,6 +120,8 @@ class RunSummary:
         plain = asdict(self)
         for segment, values in zip(self.segments, plain["segments"], strict=True):
             values["delivered_share"] = segment.delivered_share
+        if not self.missing:  # rounds of devices that are all alike record no reasons
+            del plain["missing"]
         return {**plain, "images_per_s": self.images_per_s}
 
 
@@ -147,7 +152,15 @@ def run_summary(record: RunRecord) -> RunSummary:
         privacy=lines[-1].privacy.model_dump() if lines and lines[-1].privacy else None,
         own={kind: entry.get("name", "") for kind, entry in record.own.items()},
         learned_above=run_learned_above(record),
+        missing=_missing(lines),
     )
+
+
+def _missing(lines: list[RoundRecord]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update({why: len(devices) for why, devices in (line.missing or {}).items()})
+    return dict(sorted(counts.items()))
 
 
 def _accuracy(evaluated: list[RoundRecord]) -> dict[str, Accuracy]:

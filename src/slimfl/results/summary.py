@@ -103,4 +103,5 @@ def _sum(rows: list[RunSummary], name: str) -> RunSummary:
         images=sum(images) if len(images) == every else None,
         training_s=sum(row.training_s for row in rows),
         privacy=None,
+        missing={},
     )

@@ -43,6 +43,9 @@ def page(records: Sequence[RunRecord]) -> str:
         ("partition", "Who holds what", sections.partition_section(groups, canvas)),
         ("experiment", "The experiment", sections.experiment_section(groups)),
     ]
+    devices = sections.devices_section(groups)
+    if devices:
+        parts.insert(5, ("devices", "Who was heard", devices))
     parts = [part for part in parts if part[2]]
     thinned = canvas.thinned or canvas.lines.thinned
     main = (

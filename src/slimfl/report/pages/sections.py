@@ -7,11 +7,14 @@ from html import escape
 from slimfl import config
 from slimfl.report.figures import colours
 from slimfl.report.pages import plots
+from slimfl.report.pages.cell_map import cell_map
 from slimfl.report.pages.conclusions import caveats, conclusions_by_scene, rankings
 from slimfl.report.pages.lines import Lines
 from slimfl.report.pages.overview import overview
 from slimfl.report.pages.plots import Plot
 from slimfl.report.tables import html as tables
+from slimfl.report.tables.devices import devices_html
+from slimfl.results.devices import group_device_summaries
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, title
 from slimfl.results.run_summary import LAST
@@ -306,3 +309,10 @@ def _legend(segments: int) -> str:
         for word, (light, dark) in ((word, colours.on_screen(shade)) for word, shade in pairs)
     )
     return f"<ul class='legend' aria-label='Colours'>{items}</ul>"
+
+
+def devices_section(groups: Sequence[Group]) -> str:
+    """Who was heard and why others were missing; empty where all devices are alike."""
+    summaries = group_device_summaries(groups)
+    maps = "".join(cell_map(group) for group in groups)
+    return devices_html(summaries) + maps if summaries else ""
