@@ -1,0 +1,36 @@
+"""What is left in the devices' batteries; a device that is empty is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Batteries:
+    """The charge of every device in joule; infinite where a device has mains power."""
+
+    def __init__(self, capacity_j: Floats) -> None:
+        self.capacity_j = capacity_j
+        self.left_j = np.array(capacity_j, np.float64)
+
+    @property
+    def any(self) -> bool:
+        """Whether a device can become empty."""
+        return bool(np.isfinite(self.capacity_j).any())
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """The devices that are gone."""
+        return np.asarray(self.left_j <= 0)
+
+    def last(self, ids: NDArray[np.int64], needed_j: Floats) -> NDArray[np.bool_]:
+        """Whether each battery holds what a task needs; exactly enough is enough."""
+        return np.asarray(self.left_j[ids] >= needed_j)
+
+    def drain(self, ids: NDArray[np.int64] | Sequence[int], used_j: Floats) -> None:
+        """Take energy out; below nothing there is nothing."""
+        self.left_j[ids] = np.maximum(self.left_j[ids] - used_j, 0.0)
