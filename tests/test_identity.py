@@ -31,6 +31,7 @@ NEEDS = {
     "data.options": {"data.dataset": "some.module:dataset"},
     "training.options": {"training.algorithm": "some.module:Step"},
     "radio.options": {"radio.model": "some.module:Channel"},
+    "population.correlations": {"population.preset": "phones"},
 }
 
 #: Keys that may not.
@@ -90,13 +91,19 @@ COUNTS = {
     "federation.missing": "zero",
     "federation.absent": "old",
     "federation.evaluate_every": 7,
+    "population.preset": "cell",
+    "population.file": "devices.csv",
+    "population.classes": [{"name": "slow", "macs_per_s": 1e6}],
+    "population.correlations": [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
+    "population.width": "random",
+    "population.grow_every": 7,
     "privacy.clip_norm": 1.0,
     "privacy.delta": 0.1,
     "privacy.noise": "seeded",
 }
 
 #: Keys that have one value, or that need others to be changed as well.
-BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier"}
+BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier", "population.fixed_width"}
 
 
 def experiment(**values):

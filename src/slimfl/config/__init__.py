@@ -4,9 +4,17 @@ An experiment is one method under one seed. Every room reads the section that ca
 Unknown keys are errors that suggest the nearest known key.
 """
 
+from slimfl.config.base import Section
 from slimfl.config.identity import round_dependencies, round_identity
 from slimfl.config.loading import build, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
+from slimfl.config.population import (
+    Correlation,
+    DeviceClass,
+    Distribution,
+    PopulationSection,
+    Quantity,
+)
 from slimfl.config.sections import (
     CHANNELS,
     OWN,
@@ -17,19 +25,23 @@ from slimfl.config.sections import (
     ModelSection,
     PrivacySection,
     RadioSection,
-    Section,
     TrainingSection,
 )
 
 __all__ = [
     "CHANNELS",
     "OWN",
+    "Correlation",
     "DataSection",
+    "DeviceClass",
+    "Distribution",
     "Experiment",
     "FederationSection",
     "FlowerSection",
     "ModelSection",
+    "PopulationSection",
     "PrivacySection",
+    "Quantity",
     "RadioSection",
     "Section",
     "TrainingSection",

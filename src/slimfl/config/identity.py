@@ -10,7 +10,8 @@ import hashlib
 import json
 from typing import Any
 
-from slimfl.config.sections import Experiment, Section
+from slimfl.config.base import Section
+from slimfl.config.sections import Experiment
 
 #: What no round depends on: where a run computes, who watches it, how often it is saved, when it
 #: ends, and how long it waits. How often it is evaluated counts: it shows in the metrics.

@@ -11,7 +11,8 @@ from typing import Any, get_args
 import pydantic
 from pydantic import BaseModel
 
-from slimfl.config.sections import Experiment, Section
+from slimfl.config.base import Section
+from slimfl.config.sections import Experiment
 from slimfl.errors import RequestError
 
 #: A value of an experiment is small: this is the longest path, and no list needs to be deep.

@@ -6,31 +6,21 @@ import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from slimfl.config.base import (
+    BelowOne,
+    Count,
+    Fraction,
+    Positive,
+    PowerDbm,
+    Rate,
+    Seconds,
+    Section,
+    at_least,
+)
+from slimfl.config.population import PopulationSection
 from slimfl.naming import module_of
-
-
-def at_least(low: float) -> AfterValidator:
-    """A lower limit beside `gt=0`, so that zero is told from too small."""
-
-    def check(value: float) -> float:
-        if value < low:
-            raise ValueError(f"must be at least {low:g}")
-        return value
-
-    return AfterValidator(check)
-
-
-# Every number has limits, far outside of what makes sense, within which no formula overflows and
-# nothing that is allocated in proportion to it takes gigabytes.
-Positive = Annotated[float, Field(gt=0, le=1e12), at_least(1e-12)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-BelowOne = Annotated[float, Field(ge=0, lt=1)]
-Count = Annotated[int, Field(ge=1, le=10**9)]
-PowerDbm = Annotated[float, Field(ge=-300, le=300)]
-Seconds = Annotated[float, Field(gt=0, le=1e7), at_least(1e-3)]
-Rate = Annotated[float, Field(gt=0, le=100), at_least(1e-6)]
 
 #: The widths of a network: one byte per parameter says to which of them it belongs.
 MOST_WIDTHS = 32
@@ -48,12 +38,6 @@ OWN = "own"
 
 #: Keys whose value names a part: a built-in name or `package.module:Name` (see `slimfl.naming`).
 NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
-
-
-class Section(BaseModel):
-    """A part of the description; it accepts known keys only and never changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class DataSection(Section):
@@ -336,6 +320,7 @@ class Experiment(Section):
     training: TrainingSection = Field(default_factory=TrainingSection)
     radio: RadioSection = Field(default_factory=RadioSection)
     federation: FederationSection = Field(default_factory=FederationSection)
+    population: PopulationSection = Field(default_factory=PopulationSection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
 

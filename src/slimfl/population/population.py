@@ -6,12 +6,19 @@ is asked to do in a round is the method's business.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: The energy preset of devices that bring none of their own.
+DEFAULT_ENERGY = "default"
+
+#: The class of devices of which there is one kind.
+ONE_CLASS = "device"
 
 
 @dataclass(frozen=True)
@@ -27,52 +34,117 @@ class Device:
     """Transmit power."""
     distance_m: float
     """From the server's antenna."""
+    macs_per_s: float = math.inf
+    """Multiply-adds per second; infinite where nobody says how fast a device is."""
+    battery_j: float = math.inf
+    """Charge at the start; infinite on the mains."""
+    availability: float = 1.0
+    """Share of the rounds in which it can be reached."""
+    angle_rad: float = 0.0
+    """The direction in which it stands, seen from the antenna."""
+    data_share: float = 1.0
+    """How much data it was meant to hold, beside the others."""
+    device_class: str = ONE_CLASS
+    energy: str = DEFAULT_ENERGY
+    """The energy preset of its processor."""
+
+    @property
+    def x_m(self) -> float:
+        """Its place, with the antenna at (0, 0)."""
+        return self.distance_m * math.cos(self.angle_rad)
+
+    @property
+    def y_m(self) -> float:
+        """Its place, with the antenna at (0, 0)."""
+        return self.distance_m * math.sin(self.angle_rad)
+
+
+# one number stands for a column of equal ones
+_INFINITE: Any = np.float64(math.inf)
+_ZERO: Any = np.float64(0.0)
+_ONE: Any = np.float64(1.0)
+_FIRST: Any = np.int16(0)
+
+#: Columns of numbers that stand for names, with the tuple that has the names.
+_NAMED = {"device_class": "class_names", "energy": "energy_names"}
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The columns of all devices, or of those in `ids`."""
+    """The columns of all devices, or of those in `ids`.
+
+    A column given as a single number is that number for every device, and takes no memory.
+    """
 
     ids: NDArray[np.int64]
     samples: NDArray[np.int64]
     max_width: NDArray[np.int64]
     power_dbm: NDArray[np.float64]
     distance_m: NDArray[np.float64]
+    macs_per_s: NDArray[np.float64] = _INFINITE
+    battery_j: NDArray[np.float64] = _INFINITE
+    availability: NDArray[np.float64] = _ONE
+    angle_rad: NDArray[np.float64] = _ZERO
+    data_share: NDArray[np.float64] = _ONE
+    device_class: NDArray[np.int16] = _FIRST
+    """Index into `class_names`."""
+    energy: NDArray[np.int16] = _FIRST
+    """Index into `energy_names`."""
+    class_names: tuple[str, ...] = (ONE_CLASS,)
+    energy_names: tuple[str, ...] = (DEFAULT_ENERGY,)
+
+    def __post_init__(self) -> None:
+        for name in self.columns():
+            column = np.asarray(getattr(self, name))
+            if column.ndim == 0:
+                object.__setattr__(self, name, np.broadcast_to(column, len(self.ids)))
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """The names of the columns, in the order of a device's fields."""
+        return [each.name for each in fields(cls) if not each.name.endswith("_names")]
 
     @classmethod
     def alike(
         cls, samples: NDArray[np.int64], *, max_width: int, power_dbm: float, distance_m: float
     ) -> Self:
-        """Devices that differ in the number of their samples alone, as in the paper.
-
-        The equal columns are single numbers seen from every row, so they take no memory.
-        """
-        count = len(samples)
+        """Devices that differ in the number of their samples alone, as in the paper."""
         return cls(
-            np.arange(count),
+            np.arange(len(samples)),
             samples,
-            np.broadcast_to(np.int64(max_width), count),
-            np.broadcast_to(np.float64(power_dbm), count),
-            np.broadcast_to(np.float64(distance_m), count),
+            np.int64(max_width),  # type: ignore[arg-type]
+            np.float64(power_dbm),  # type: ignore[arg-type]
+            np.float64(distance_m),  # type: ignore[arg-type]
         )
+
+    @property
+    def x_m(self) -> NDArray[np.float64]:
+        """Where every device stands, with the antenna at (0, 0)."""
+        return self.distance_m * np.cos(self.angle_rad)
+
+    @property
+    def y_m(self) -> NDArray[np.float64]:
+        """Where every device stands, with the antenna at (0, 0)."""
+        return self.distance_m * np.sin(self.angle_rad)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, rows: Any) -> Self:
         """The devices in these rows, in that order."""
-        return replace(self, **{each.name: getattr(self, each.name)[rows] for each in fields(self)})
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.columns()})
 
     def device(self, row: int) -> Device:
         """One row."""
-        return Device(
-            int(self.ids[row]),
-            int(self.samples[row]),
-            int(self.max_width[row]),
-            float(self.power_dbm[row]),
-            float(self.distance_m[row]),
-        )
+        return next(iter(self.take([row])))
 
     def __iter__(self) -> Iterator[Device]:
-        columns = (getattr(self, each.name).tolist() for each in fields(self))
+        columns = (self._values(name) for name in self.columns())
         return (Device(*row) for row in zip(*columns, strict=True))
+
+    def _values(self, column: str) -> list[Any]:
+        values: list[Any] = getattr(self, column).tolist()
+        if column not in _NAMED:
+            return values
+        names = getattr(self, _NAMED[column])
+        return [names[index] for index in values]
