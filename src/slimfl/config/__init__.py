@@ -27,6 +27,7 @@ from slimfl.config.sections import (
     RadioSection,
     TrainingSection,
 )
+from slimfl.config.time import EnergySection, TimeSection
 
 __all__ = [
     "CHANNELS",
@@ -35,6 +36,7 @@ __all__ = [
     "DataSection",
     "DeviceClass",
     "Distribution",
+    "EnergySection",
     "Experiment",
     "FederationSection",
     "FlowerSection",
@@ -44,6 +46,7 @@ __all__ = [
     "Quantity",
     "RadioSection",
     "Section",
+    "TimeSection",
     "TrainingSection",
     "build",
     "dump",

@@ -17,6 +17,7 @@ from slimfl.federation.updates import RefusedUpdateError, check_update
 from slimfl.methods import Arrival, Positions
 from slimfl.nn import Segments, Vector
 from slimfl.radio import Channel, Links, Payload, Signal
+from slimfl.radio.supply import drawn
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Receiver:
         filters: Sequence[Filter],
     ) -> None:
         self.channel, self.segments, self.filters = channel, segments, filters
+        self.energy = experiment.energy
         self.measured = experiment.radio.gains == "measured"
         self.by_samples = experiment.federation.average == "samples"
         self._where: dict[tuple[int, ...], Positions] = {}
@@ -65,7 +67,7 @@ class Receiver:
         rows, sent = list(updates), [plan.signals[row] for row in updates]
         links = self._links(plan, updates)
         payloads = self._payloads(sent, list(updates.values()))
-        receptions = self.channel.receive(links, sent, payloads)
+        receptions = drawn(self.energy, self.channel.receive(links, sent, payloads))
         book.receive(rows, list(updates.values()), links, receptions)
         arrived = {}
         for k, (row, update) in enumerate(updates.items()):

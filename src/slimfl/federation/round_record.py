@@ -11,18 +11,21 @@ import pydantic
 
 from slimfl.engines import Score
 from slimfl.errors import RunError
+from slimfl.federation.clock.work_times import TRAINING_PASSES
 from slimfl.federation.plan import Plan
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.setting import Setting
 from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
 from slimfl.training import learning_rates, local_steps
 
-#: A training step is a forward pass and a backward pass of about twice the work.
-TRAINING_PASSES = 3
-
 
 def round_record(
-    setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score], trained_s: float
+    setting: Setting,
+    plan: Plan,
+    book: RoundBook,
+    scores: Mapping[int, Score],
+    trained_s: float,
+    clock: Mapping[str, Any],
 ) -> RoundRecord:
     """The line of a round.
 
@@ -32,6 +35,7 @@ def round_record(
         book: what happened.
         scores: of the widths that were tested, by their index.
         trained_s: when training ended, on the clock of `plan.began_s`.
+        clock: what is recorded of virtual time and energy.
     """
     names = [f"{width}x" for width in setting.experiment.model.widths]
     losses = book.losses
@@ -57,6 +61,7 @@ def round_record(
         "images": book.images,
         "multiply_adds": _training_work(setting, book),
         "paper_mflops": _paper_mflops(setting, plan),
+        **clock,
         **({"privacy": setting.privacy.spent()} if setting.privacy else {}),
         "seconds": Seconds(
             training=trained_s - plan.began_s, evaluation=time.perf_counter() - trained_s

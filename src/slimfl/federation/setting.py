@@ -4,6 +4,7 @@ import platform
 from importlib import metadata
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from slimfl.config import OWN, Experiment
@@ -26,6 +27,7 @@ from slimfl.methods import method as method_by_name
 from slimfl.naming import as_options
 from slimfl.nn import build, check, flatten, multiply_adds, output_shape, segments
 from slimfl.population import Population
+from slimfl.population.computing_energy import joule_per_mac
 from slimfl.radio import Channel, Messages, Signal, build_channel, segment_bits, signal
 from slimfl.training import configured_step, step
 
@@ -101,6 +103,12 @@ class Setting:
             power_dbm=experiment.radio.power_dbm,
             distance_m=experiment.radio.distance_m,
         )
+        self.joule_per_mac = joule_per_mac(self.population, experiment.energy.preset)
+        if self.privacy is not None and np.isfinite(self.population.battery_j).any():
+            raise RequestError(
+                "privacy needs devices without batteries: when one is empty depends on how many "
+                "samples it holds, and so would who is counted"
+            )
         choice = engine(Workload(experiment, self.dataset, self.partition), self.network)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason

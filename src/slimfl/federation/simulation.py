@@ -18,6 +18,10 @@ from torch import nn
 from slimfl.config import Experiment
 from slimfl.engines import Outcome, Score
 from slimfl.errors import RequestError, RunError
+from slimfl.federation.clock.batteries import Batteries
+from slimfl.federation.clock.recorded import clock_fields
+from slimfl.federation.clock.synchronous import asked_share, round_time
+from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
 from slimfl.federation.plan import Plan
 from slimfl.federation.receiver import Receiver
@@ -44,6 +48,9 @@ class Simulation(Setting):
     def __init__(self, experiment: Experiment, **given: Any) -> None:
         super().__init__(experiment, **given)
         self.round = 0
+        self.clock_s = 0.0
+        """Virtual time since the run began."""
+        self.batteries = Batteries(self.population.battery_j)
         self.global_model: Vector = flatten(self.network)
         self.receiver = Receiver(self.experiment, self.channel, self.segments, self.filters)
         self.method_state = checked_state(
@@ -57,6 +64,7 @@ class Simulation(Setting):
         """All that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
         tensors |= self._kept
+        state["clock_s"] = self.clock_s
         if self.privacy is not None:
             state |= self.privacy.state()
         states = self.engine.states
@@ -73,6 +81,8 @@ class Simulation(Setting):
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
         self.method_state = _taken(tensors, "method/")
         self.channel_state = _taken(tensors, "channel/")
+        self.clock_s = checkpoint.state.get("clock_s", 0.0)
+        self.batteries.restore(_taken(tensors, "clock/"))
         if self.privacy is not None:
             self.privacy.restore(checkpoint.state)
         if checkpoint.device_files:
@@ -84,10 +94,11 @@ class Simulation(Setting):
 
     @property
     def _kept(self) -> State:
-        """What method and channel keep, under the names that a checkpoint has for it."""
+        """What method, channel and batteries keep, by the names that a checkpoint has for it."""
         return {
             **{f"method/{name}": value for name, value in self.method_state.items()},
             **{f"channel/{name}": value for name, value in self.channel_state.items()},
+            **{f"clock/{name}": value for name, value in self.batteries.state().items()},
         }
 
     @property
@@ -122,22 +133,35 @@ class Simulation(Setting):
     def plan(self) -> Plan:
         """The next round: who takes part, what each device trains and sends, over which link."""
         seed, number = self.experiment.seed, self.round + 1
-        who = cohort(self.experiment.federation, seed, number)
-        asked = self.population.take(np.array(who.active, np.int64))
+        share = asked_share(self.experiment)
+        section = self.experiment.federation.model_copy(update={"participation": share})
+        who = cohort(section, seed, number)
+        active = np.array(who.active, np.int64)
+        gone = self.batteries.empty[active]
+        asked = self.population.take(active[~gone])
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
         assignments = [assignment for assignment in assigned if assignment is not None]
         links, state = self.channel.links(self.channel_state, number, devices, seed)
         state = checked_state(self._channel_words, state, self.channel_state)
+        signals = [self.signal(assignment.messages) for assignment in assignments]
+        costs = task_costs(self, number, devices, assignments, signals, links)
+        timing = round_time(self.experiment, costs, self.batteries)
+        kept = np.flatnonzero(timing.in_time)
+        if len(kept) < len(devices):
+            devices, links = devices.take(kept), links.take(kept)
+            assignments = [assignments[row] for row in kept]
+            signals = [signals[row] for row in kept]
         return Plan(
             number,
             devices,
             assignments,
-            [self.signal(assignment.messages) for assignment in assignments],
+            signals,
             links,
             state,
-            who.dropped_out,
+            sorted([*who.dropped_out, *active[gone].tolist(), *timing.cut_off]),
+            timing,
         )
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
@@ -159,8 +183,12 @@ class Simulation(Setting):
         state = checked_state(self._method_words, state, self.method_state)
         self.global_model, self.method_state = self._checked_model(model), state
         self.channel_state, self.round = plan.channel_state, plan.round
+        self.clock_s += plan.timing.duration_s
+        self.batteries.drain(plan.timing.ids, plan.timing.used_j)
         trained_s = time.perf_counter()
-        return round_record(self, plan, book, self._scores(plan.round), trained_s)
+        scores = self._scores(plan.round)
+        clock = clock_fields(self.clock_s, plan.timing, self.batteries)
+        return round_record(self, plan, book, scores, trained_s, clock)
 
     def _checked_model(self, model: Vector) -> Vector:
         """What a method made of the model, as engines and checkpoints need it."""

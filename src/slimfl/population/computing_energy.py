@@ -7,12 +7,14 @@ between two widths or two methods on one device does not depend on the preset.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from slimfl.errors import RequestError
+from slimfl.population.population import DEFAULT_ENERGY, Population
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +26,10 @@ class EnergyModel(Protocol):
     def source(self) -> str:
         """Where the numbers come from."""
 
+    @property
+    def needs_speed(self) -> bool:
+        """Whether it means anything for a device whose speed nobody states."""
+
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
         """One value per device."""
 
@@ -34,6 +40,7 @@ class PerOperation:
 
     joule: float
     source: str
+    needs_speed: bool = False
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
         """The same for all devices."""
@@ -51,6 +58,7 @@ class KappaFrequencySquared:
     kappa: float
     cycles_per_mac: float
     source: str
+    needs_speed: bool = True
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
         """kappa f^2 times the cycles of one multiply-add."""
@@ -64,6 +72,7 @@ class BoardPower:
 
     watt: float
     source: str
+    needs_speed: bool = True
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
         """The power times the time of one multiply-add."""
@@ -91,11 +100,29 @@ ENERGY_PRESETS: dict[str, EnergyModel] = {
 }
 
 
-def joule_per_mac(presets: Sequence[str], macs_per_s: Floats) -> Floats:
-    """What one multiply-add costs each device, by the name of its preset."""
-    names = np.asarray(presets)
-    cost = np.zeros(len(macs_per_s))
-    for name in dict.fromkeys(names.tolist()):
-        rows = names == name
-        cost[rows] = ENERGY_PRESETS[name].joule_per_mac(macs_per_s[rows])
+def joule_per_mac(population: Population, default: str) -> Floats:
+    """What one multiply-add costs each device; `default` is for those that name no preset."""
+    cost = np.zeros(len(population))
+    for index, name in enumerate(population.energy_names):
+        rows = population.energy == index
+        if not rows.any():
+            continue
+        preset = default if name == DEFAULT_ENERGY else name
+        if preset not in ENERGY_PRESETS:
+            raise RequestError(
+                f"there is no energy preset {preset!r}; choose from {', '.join(ENERGY_PRESETS)}"
+            )
+        model = ENERGY_PRESETS[preset]
+        if model.needs_speed and not np.isfinite(population.macs_per_s[rows]).all():
+            raise RequestError(
+                f"the energy preset {preset!r} depends on the speed of a device; give macs_per_s "
+                "in population.classes, or choose another energy.preset"
+            )
+        cost[rows] = model.joule_per_mac(population.macs_per_s[rows])
     return cost
+
+
+def presets_used(population: Population, default: str) -> list[str]:
+    """The presets behind a run's joules, in the order of the population's names."""
+    used = [population.energy_names[i] for i in np.unique(population.energy).tolist()]
+    return list(dict.fromkeys(default if name == DEFAULT_ENERGY else name for name in used))

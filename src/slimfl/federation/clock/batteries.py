@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,15 @@ class Batteries:
         """The devices that are gone."""
         return np.asarray(self.left_j <= 0)
 
-    def last(self, ids: NDArray[np.int64], needed_j: Floats) -> NDArray[np.bool_]:
-        """Whether each battery holds what a task needs; exactly enough is enough."""
-        return np.asarray(self.left_j[ids] >= needed_j)
-
     def drain(self, ids: NDArray[np.int64] | Sequence[int], used_j: Floats) -> None:
         """Take energy out; below nothing there is nothing."""
         self.left_j[ids] = np.maximum(self.left_j[ids] - used_j, 0.0)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint holds; nothing where nobody has a battery."""
+        return {"battery_left_j": self.left_j.copy()} if self.any else {}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state` gave."""
+        if self.any:
+            self.left_j = np.array(state["battery_left_j"], np.float64)

@@ -41,11 +41,11 @@ class WorkTimes:
         """When the upload ends."""
         return np.asarray(self.trained_s + self.airtime_s)
 
-    def trained_share(self, end_s: float) -> Floats:
+    def trained_share(self, end_s: float | Floats) -> Floats:
         """The share of its training that each device has done when the round ends."""
         return _share(end_s - self.download_s, self.training_s)
 
-    def sent_share(self, end_s: float) -> Floats:
+    def sent_share(self, end_s: float | Floats) -> Floats:
         """The share of its upload that each device has sent when the round ends."""
         return _share(end_s - self.trained_s, self.airtime_s)
 

@@ -1,6 +1,7 @@
 """Whether a checkpoint belongs to a run: the same settings and data, and arrays that fit."""
 
 import json
+import math
 import re
 from typing import Any
 
@@ -16,8 +17,8 @@ from slimfl.training import state_shapes
 #: What a checkpoint's state calls the values that its rounds depend on.
 MADE_WITH = "made_with"
 
-#: How the names of arrays begin that a method or a channel keeps.
-KEPT = ("method/", "channel/")
+#: How the names of arrays begin that a method, a channel or the clock keeps.
+KEPT = ("method/", "channel/", "clock/")
 
 _WAY_OUT = (
     "put back what belongs to this folder, start the changed experiment in a new one with "
@@ -44,7 +45,7 @@ def check_fits(
 ) -> None:
     """Refuse a checkpoint of another run; one of a version that did not say is judged by shape.
 
-    `kept` are the arrays of method and channel, `method/NAME` and `channel/NAME`.
+    `kept` are the arrays of method, channel and clock, such as `method/NAME`.
     """
     here = made_with(experiment, data_sha256)[MADE_WITH]
     there = checkpoint.state.get(MADE_WITH, here)
@@ -61,6 +62,12 @@ def check_fits(
             f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
         )
     _check_arrays(checkpoint, experiment, parameters, kept)
+    clock_s = checkpoint.state.get("clock_s", 0.0)
+    if type(clock_s) is not float or not 0 <= clock_s < math.inf:
+        raise _unfit(checkpoint, "its clock_s is not a time")
+    left_j = checkpoint.tensors.get("clock/battery_left_j", np.zeros(0))
+    if left_j.dtype != np.float64 or not (left_j >= 0).all():
+        raise _unfit(checkpoint, "its batteries hold what no battery does")
     heard = checkpoint.state.get("heard")
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
@@ -80,7 +87,8 @@ def _check_arrays(
     if shapes(states) != kept:
         there = shapes(states)
         raise _unfit(
-            checkpoint, f"method and channel keep {kept or 'nothing'}; it has {there or 'nothing'}"
+            checkpoint,
+            f"method, channel and clock keep {kept or 'nothing'}; it has {there or 'nothing'}",
         )
     for name, value in states.items():
         if not is_stored(value):

@@ -108,6 +108,25 @@ class RoundRecord(_Part):
     """Images that devices trained on; version 0.1 did not record it."""
     multiply_adds: Count | None = None
     paper_mflops: Amount
+    duration_s: Amount | None = None
+    """Virtual time from the round before to this one; older versions recorded none of these."""
+    clock_s: Amount | None = None
+    """Virtual time since the run began."""
+    finished_s: list[Amount] | None = None
+    """For each of `devices`, when its upload ended, since its task began; absent if all did at
+    once."""
+    compute_energy_j: Amount | None = None
+    """Computing energy of all devices that began, by the presets of the run."""
+    cut_off_energy_j: Amount | None = None
+    """Transmit energy of uploads that were cut off, beside `energy_j`."""
+    drained: list[Count] | None = None
+    """Devices with a battery that worked in this round."""
+    battery_left_j: list[Amount] | None = None
+    """For each of `drained`, the charge after the round."""
+    empty: Count | None = None
+    """Devices whose battery is empty after the round; absent where no device has one."""
+    staleness: list[Amount | None] | None = None
+    """Asynchronous: for each segment, the mean staleness of what was merged; None if nothing."""
     privacy: PrivacySpent | None = None
     stopped_by: str | None = None
     """The callback that ended the run after this round."""
@@ -127,6 +146,8 @@ class RoundRecord(_Part):
         for key in ("delivered", "bits_sent", "bits_decoded", "bits_dropped"):
             if len(getattr(self, key)) != segments:
                 return f"{key} must have {segments} values, one per segment"
+        if self.staleness is not None and len(self.staleness) != segments:
+            return f"staleness must have {segments} values, one per segment"
         if max(self.delivered) > len(self.devices):
             return "delivered counts more devices than there were"
         if max(self.decoded, default=0) > segments:
@@ -134,10 +155,15 @@ class RoundRecord(_Part):
         return None
 
     def _devices_misfit(self, devices: int) -> str | None:
-        for key in ("decoded", "gains"):
+        for key in ("decoded", "gains", "finished_s"):
             values = getattr(self, key)
             if values is not None and len(values) != len(self.devices):
                 return f"{key} must have one value for each of devices"
+        drained, left = self.drained or [], self.battery_left_j or []
+        if len(drained) != len(left) or len({*drained}) < len(drained):
+            return "drained must be different devices, and battery_left_j one value for each"
+        if max([*drained, (self.empty or 0) - 1], default=0) >= devices:
+            return f"drained and empty are about {devices} devices"
         asked = [*self.devices, *self.dropped_out]
         if max(asked, default=0) >= devices or len(set(asked)) < len(asked):
             return f"devices and dropped_out must be different numbers below {devices}"
