@@ -18,6 +18,7 @@ from torch import nn
 from slimfl.config import Experiment
 from slimfl.engines import Outcome, Score
 from slimfl.errors import RequestError, RunError
+from slimfl.federation.asynchronous import AsynchronousRounds
 from slimfl.federation.clock.batteries import Batteries
 from slimfl.federation.clock.recorded import clock_fields
 from slimfl.federation.clock.synchronous import asked_share, round_time
@@ -33,6 +34,7 @@ from slimfl.federation.storage.fitting import check_fits, made_with
 from slimfl.federation.storage.part_state import checked_state, shapes
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.state_space import space_warning
+from slimfl.federation.work import Work
 from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
 from slimfl.population import Device
@@ -57,14 +59,20 @@ class Simulation(Setting):
             self._method_words, self.method.initial_state(self.global_model)
         )
         self.channel_state = checked_state(
-            self._channel_words, self.channel.start(self.population, experiment.seed)
+            self.channel_words, self.channel.start(self.population, experiment.seed)
         )
+        asynchronous = experiment.time.mode == "asynchronous"
+        self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
         tensors |= self._kept
         state["clock_s"] = self.clock_s
+        if self.asynchronous is not None:
+            arrays, values = self.asynchronous.state()
+            tensors |= arrays
+            state["asynchronous"] = values
         if self.privacy is not None:
             state |= self.privacy.state()
         states = self.engine.states
@@ -83,6 +91,9 @@ class Simulation(Setting):
         self.channel_state = _taken(tensors, "channel/")
         self.clock_s = checkpoint.state.get("clock_s", 0.0)
         self.batteries.restore(_taken(tensors, "clock/"))
+        if self.asynchronous is not None:
+            under_way = _taken(tensors, "flight/")
+            self.asynchronous.restore(under_way, checkpoint.state["asynchronous"])
         if self.privacy is not None:
             self.privacy.restore(checkpoint.state)
         if checkpoint.device_files:
@@ -106,7 +117,8 @@ class Simulation(Setting):
         return f"method {self.method.name!r}"
 
     @property
-    def _channel_words(self) -> str:
+    def channel_words(self) -> str:
+        """The channel, as sentences call it."""
         return f"channel {type(self.channel).__name__}"
 
     @property
@@ -127,42 +139,38 @@ class Simulation(Setting):
 
     def step(self) -> RoundRecord:
         """One round; returns its record."""
+        if self.asynchronous is not None:
+            return self.asynchronous.step()
         plan = self.plan()
-        return self.collect(plan, self._outcomes(plan))
+        return self.collect(plan, self.outcomes(plan))
 
     def plan(self) -> Plan:
         """The next round: who takes part, what each device trains and sends, over which link."""
-        seed, number = self.experiment.seed, self.round + 1
+        number = self.round + 1
         share = asked_share(self.experiment)
         section = self.experiment.federation.model_copy(update={"participation": share})
-        who = cohort(section, seed, number)
+        who = cohort(section, self.experiment.seed, number)
         active = np.array(who.active, np.int64)
         gone = self.batteries.empty[active]
-        asked = self.population.take(active[~gone])
+        work = self.work(number, active[~gone])
+        timing = round_time(self.experiment, work.costs, self.batteries)
+        absent = sorted([*who.dropped_out, *active[gone].tolist(), *timing.cut_off])
+        return work.plan(number, np.flatnonzero(timing.in_time).tolist(), absent, timing)
+
+    def work(self, number: int, ids: NDArray[np.int64]) -> Work:
+        """What the method has these devices do in a round, and what that costs them."""
+        asked = self.population.take(ids)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
         assignments = [assignment for assignment in assigned if assignment is not None]
+        seed = self.experiment.seed
         links, state = self.channel.links(self.channel_state, number, devices, seed)
-        state = checked_state(self._channel_words, state, self.channel_state)
+        state = checked_state(self.channel_words, state, self.channel_state)
         signals = [self.signal(assignment.messages) for assignment in assignments]
         costs = task_costs(self, number, devices, assignments, signals, links)
-        timing = round_time(self.experiment, costs, self.batteries)
-        kept = np.flatnonzero(timing.in_time)
-        if len(kept) < len(devices):
-            devices, links = devices.take(kept), links.take(kept)
-            assignments = [assignments[row] for row in kept]
-            signals = [signals[row] for row in kept]
-        return Plan(
-            number,
-            devices,
-            assignments,
-            signals,
-            links,
-            state,
-            sorted([*who.dropped_out, *active[gone].tolist(), *timing.cut_off]),
-            timing,
-        )
+        unable = sorted({*asked.ids.tolist()} - {*devices.ids.tolist()})
+        return Work(devices, assignments, signals, links, state, costs, unable)
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
         """What arrives of the devices' updates, what is merged, what is recorded."""
@@ -170,25 +178,30 @@ class Simulation(Setting):
         for each in self.filters:
             each.begin(plan.round, self.global_model)
         stream = self.receiver.arrivals(plan, outcomes, book)
-        arrivals = Arrivals(
-            self.global_model,
-            stream,
-            on_sums(self.filters),
-            asked=len(plan) + len(plan.absent),
-            absent=self.experiment.federation.absent,
+        self.merge(
+            Arrivals(
+                self.global_model,
+                stream,
+                on_sums(self.filters),
+                asked=len(plan) + len(plan.absent),
+                absent=self.experiment.federation.absent,
+            )
         )
-        model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
         for _ in stream:  # what a method does not look at was trained and sent all the same
             pass
-        state = checked_state(self._method_words, state, self.method_state)
-        self.global_model, self.method_state = self._checked_model(model), state
+        before_s = self.clock_s
         self.channel_state, self.round = plan.channel_state, plan.round
         self.clock_s += plan.timing.duration_s
         self.batteries.drain(plan.timing.ids, plan.timing.used_j)
         trained_s = time.perf_counter()
-        scores = self._scores(plan.round)
-        clock = clock_fields(self.clock_s, plan.timing, self.batteries)
-        return round_record(self, plan, book, scores, trained_s, clock)
+        clock = clock_fields(before_s, self.clock_s, plan.timing, self.batteries)
+        return round_record(self, plan, book, self.scores(plan.round), trained_s, clock)
+
+    def merge(self, arrivals: Arrivals) -> None:
+        """Let the method make the next model of what arrived."""
+        model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
+        state = checked_state(self._method_words, state, self.method_state)
+        self.global_model, self.method_state = self._checked_model(model), state
 
     def _checked_model(self, model: Vector) -> Vector:
         """What a method made of the model, as engines and checkpoints need it."""
@@ -203,7 +216,7 @@ class Simulation(Setting):
         random = partial(generator, self.experiment.seed, "assignment", number, device.id)
         return self.method.assign(device, number, random)
 
-    def _scores(self, number: int) -> dict[int, Score]:
+    def scores(self, number: int) -> dict[int, Score]:
         """The model tested at the widths of the method, where that is due."""
         due = number % self.experiment.federation.evaluate_every == 0
         if not due and number != self.experiment.rounds:
@@ -212,7 +225,7 @@ class Simulation(Setting):
         scored = self.engine.evaluate(self.global_model, tested)
         return dict(zip(tested, scored, strict=True))
 
-    def _outcomes(self, plan: Plan) -> Iterator[Outcome]:
+    def outcomes(self, plan: Plan) -> Iterator[Outcome]:
         """The engine's outcomes; an error says in which round, on which device it happened."""
         tasks = plan.tasks
         outcomes = self.engine.train(plan.round, self.global_model, tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,17 @@ from slimfl.federation.clock.batteries import Batteries
 from slimfl.federation.clock.synchronous import RoundTime
 
 
-def clock_fields(clock_s: float, time: RoundTime, batteries: Batteries) -> dict[str, Any]:
+def clock_fields(
+    before_s: float, clock_s: float, time: RoundTime, batteries: Batteries
+) -> dict[str, Any]:
     """The fields of a synchronous round; what carries no news is left out."""
     finished_s = time.finished_s[time.in_time]
-    cut_off_j = float(time.transmit_j[~time.in_time].sum())
+    cut_off_j = fsum(time.transmit_j[~time.in_time])
     return {
-        "duration_s": time.duration_s,
+        "duration_s": clock_s - before_s,
         "clock_s": clock_s,
-        **({"finished_s": finished_s.tolist()} if _differ(finished_s) else {}),
-        "compute_energy_j": float(time.compute_j.sum()),
+        **({"finished_s": finished_s.tolist()} if differing(finished_s) else {}),
+        "compute_energy_j": fsum(time.compute_j),
         **({"cut_off_energy_j": cut_off_j} if time.cut_off else {}),
         **battery_fields(time.ids, batteries),
     }
@@ -37,5 +40,6 @@ def battery_fields(ids: Any, batteries: Batteries) -> dict[str, Any]:
     }
 
 
-def _differ(values: np.ndarray[Any, Any]) -> bool:
+def differing(values: np.ndarray[Any, Any]) -> bool:
+    """Whether there is more than one value."""
     return len(values) > 0 and bool((values != values[0]).any())

@@ -92,3 +92,9 @@ def asked_share(experiment: Experiment) -> float:
     if experiment.time.mode == "over-commit":
         share = min(1.0, share * experiment.time.over_commit)
     return share
+
+
+def no_round_time() -> RoundTime:
+    """Where devices have no common beginning, there is nothing of a round's times."""
+    none, nobody = np.zeros(0), np.zeros(0, np.int64)
+    return RoundTime(nobody, np.zeros(0, np.bool_), none, 0.0, none, none, none, {})

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from slimfl.config import Experiment, round_dependencies
 from slimfl.errors import RequestError
-from slimfl.federation.storage.checkpoint import Checkpoint
+from slimfl.federation.clock.under_way import problem as under_way_problem
+from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
 from slimfl.training import state_shapes
 
@@ -83,6 +84,11 @@ def _check_arrays(
     if model is None or model.shape != (parameters,) or model.dtype != np.float32:
         found = "none" if model is None else f"one of shape {model.shape} ({model.dtype})"
         raise _unfit(checkpoint, f"the model has {parameters} parameters (float32); it has {found}")
+    under_way = {name: tensors.pop(name) for name in list(tensors) if name.startswith("flight/")}
+    if under_way or experiment.time.mode == "asynchronous":
+        wrong = _under_way_problem(checkpoint, experiment, parameters, under_way)
+        if wrong is not None:
+            raise _unfit(checkpoint, wrong)
     states = {name: tensors.pop(name) for name in list(tensors) if name.startswith(KEPT)}
     if shapes(states) != kept:
         there = shapes(states)
@@ -112,6 +118,18 @@ def _check_arrays(
             )
         if not _are_devices(devices, experiment.federation.devices):
             raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
+
+
+def _under_way_problem(
+    checkpoint: Checkpoint, experiment: Experiment, parameters: int, arrays: Tensors
+) -> str | None:
+    """What cannot be so in what asynchronous devices are doing."""
+    state = checkpoint.state.get("asynchronous")
+    if experiment.time.mode != "asynchronous" or not isinstance(state, dict):
+        return "only asynchronous rounds have devices at work, and they all do"
+    plain = {name.removeprefix("flight/"): value for name, value in arrays.items()}
+    widths, devices = len(experiment.model.widths), experiment.federation.devices
+    return under_way_problem(plain, state, parameters, widths, devices)
 
 
 def _are_devices(devices: NDArray[np.int64], count: int) -> bool:

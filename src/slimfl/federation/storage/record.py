@@ -138,8 +138,10 @@ class RoundRecord(_Part):
         for key in ("accuracy", "loss", "training_loss"):
             if not getattr(self, key).keys() <= names:
                 return f"{key} has a width that the experiment has not"
-        return self._segments_misfit(len(names)) or self._devices_misfit(
-            experiment.federation.devices
+        return (
+            self._segments_misfit(len(names))
+            or self._devices_misfit(experiment.federation.devices)
+            or self._repetition(experiment.time.mode == "asynchronous")
         )
 
     def _segments_misfit(self, segments: int) -> str | None:
@@ -165,10 +167,18 @@ class RoundRecord(_Part):
         if max([*drained, (self.empty or 0) - 1], default=0) >= devices:
             return f"drained and empty are about {devices} devices"
         asked = [*self.devices, *self.dropped_out]
-        if max(asked, default=0) >= devices or len(set(asked)) < len(asked):
+        if max(asked, default=0) >= devices:
             return f"devices and dropped_out must be different numbers below {devices}"
         if len(self.refused) > len(self.devices) or not set(self.refused) <= set(self.devices):
             return "refused must be some of devices"
+        return None
+
+    def _repetition(self, asynchronous: bool) -> str | None:
+        """A device takes part in a round once; between two merges a fast one may do so again."""
+        heard = set(self.devices) if asynchronous else self.devices
+        asked = [*heard, *self.dropped_out]
+        if len(set(asked)) < len(asked):
+            return "devices and dropped_out must be different numbers"
         return None
 
 
