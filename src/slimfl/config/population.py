@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import Discriminator, Field, Tag, ValidatorFunctionWrapHandler, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
 
 from slimfl.config.base import Count, Fraction, Positive, Section
 
@@ -212,7 +219,7 @@ class PopulationSection(Section):
     preset: Literal["paper", "cell", "phones", "sensors"] = "paper"
     """`paper`: all alike, where `radio` says; `cell`: spread over a disc; `phones`: three tiers of
     phones; `sensors`: battery-powered microcontrollers. Classes of your own replace it."""
-    file: Path | None = None
+    file: Annotated[Path, AfterValidator(Path.absolute)] | None = None
     """A `devices.csv` of another run: the same devices again; it replaces preset and classes."""
     classes: tuple[DeviceClass, ...] = ()
     """Kinds of devices."""

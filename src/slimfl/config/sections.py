@@ -172,9 +172,18 @@ class RadioSection(Section):
     bandwidth_hz: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] = 75e6
     spectral_efficiency: Rate | tuple[Rate, ...] = 1.5
     """u/W in bit/s/Hz: one number for all segments, or one each."""
-    split: Literal["optimal", "optimal-numeric"] | tuple[Positive, ...] | None = None
+    split: Literal["optimal", "optimal-numeric", "per-device"] | tuple[Positive, ...] | None = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
-    segments of equal rate, `optimal` otherwise."""
+    segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
+    gain under `split_objective`; a far device then sends the first segments alone."""
+    split_objective: Literal["bound", "parameters", "outage", "weighted"] = "bound"
+    """What a split per device makes best: theorem 1's D over all devices, the expected number of
+    delivered parameters, `split_outage` for segment 1, or the sum of the decoding probabilities,
+    each times its `split_weights`."""
+    split_weights: tuple[Positive, ...] | None = None
+    """`weighted`: the weight of every segment's decoding probability; equal when absent."""
+    split_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.1
+    """`outage`: how often segment 1 may be lost; the rest of the power is for the others."""
     model: str = "outage"
     """`outage` (block fading with Shannon thresholds), `rate-adaptive` (the same gains, and every
     device sends as fast as its own allows), or `package.module:Name`, a channel of your own; `own`
@@ -347,6 +356,7 @@ class Experiment(Section):
         for key, values in (
             ("training.weights", self.training.weights),
             ("radio.split", self.radio.split),
+            ("radio.split_weights", self.radio.split_weights),
             ("radio.spectral_efficiency", self.radio.spectral_efficiency),
         ):
             if isinstance(values, tuple) and len(values) != count:
@@ -406,6 +416,15 @@ class Experiment(Section):
             section, _, name = key.partition(".")
             if getattr(getattr(self, section), name) == value and self.engine != "flower":
                 raise ValueError(f'{key} = "{value}" needs devices of their own: use engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _split_per_device_of_rayleigh_links(self) -> Experiment:
+        if self.radio.split == "per-device" and self.radio.gains == "measured":
+            raise ValueError(
+                'radio.split = "per-device" is set from the mean gain, which is not known where '
+                "devices measure theirs; give a split for all"
+            )
         return self
 
     @model_validator(mode="after")

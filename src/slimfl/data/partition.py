@@ -50,8 +50,23 @@ class Partition:
         return flat.reshape(self.devices, classes)
 
 
-def partition(labels: Indices, devices: int, section: DataSection, seed: int) -> Partition:
-    """Deal the samples with these labels to the devices, as the `data` section says."""
+def partition(
+    labels: Indices,
+    devices: int,
+    section: DataSection,
+    seed: int,
+    shares: NDArray[np.float64] | None = None,
+) -> Partition:
+    """Deal the samples with these labels to the devices, as the `data` section says.
+
+    `shares` says how much each device is to hold beside the others; None: all alike. Under
+    `dirichlet` they are the means of the devices' shares of a class.
+    """
+    if shares is not None and section.partition not in ("iid", "dirichlet", "own"):
+        raise RequestError(
+            f'data_share needs data.partition = "iid" or "dirichlet": {section.partition!r} gives '
+            "all devices equally much"
+        )
     if section.partition == "own":
         return Partition(np.empty(0, np.int64), np.zeros(devices + 1, np.int64))
     least = section.min_samples
@@ -63,11 +78,11 @@ def partition(labels: Indices, devices: int, section: DataSection, seed: int) ->
     random = generator(seed, "partition")
     match section.partition:
         case "iid":
-            owner = random.permutation(np.arange(len(labels)) % devices)
+            owner = random.permutation(_in_turn(len(labels), devices, shares))
         case "shards":
             owner = _shards(labels, devices, section.shards_per_device, random)
         case "dirichlet":
-            owner = _dirichlet(labels, devices, section.alpha, random)
+            owner = _dirichlet(labels, devices, section.alpha, random, shares)
         case "dirichlet-equal":
             owner = _dirichlet_equal(labels, devices, section.alpha, random)
     _raise_to_minimum(owner, devices, least, random)
@@ -83,11 +98,28 @@ def all_of_one(samples: int, device: int, devices: int) -> Partition:
     return Partition(np.arange(samples), offsets.astype(np.int64))
 
 
-def _dirichlet(labels: Indices, devices: int, alpha: float, random: np.random.Generator) -> Indices:
+def _in_turn(samples: int, devices: int, shares: NDArray[np.float64] | None) -> Indices:
+    """An owner for every sample, in proportion to the shares."""
+    if shares is None:
+        return np.arange(samples) % devices
+    ends = np.rint(np.cumsum(shares / shares.sum()) * samples).astype(np.int64)
+    return np.searchsorted(ends, np.arange(samples), side="right")
+
+
+def _dirichlet(
+    labels: Indices,
+    devices: int,
+    alpha: float,
+    random: np.random.Generator,
+    means: NDArray[np.float64] | None,
+) -> Indices:
+    concentration = np.full(devices, alpha)
+    if means is not None:
+        concentration = alpha * means / means.mean()
     owner = np.empty(len(labels), np.int64)
     for label in np.unique(labels):
         members = random.permutation(np.flatnonzero(labels == label))
-        shares = random.dirichlet(np.full(devices, alpha))
+        shares = random.dirichlet(concentration)
         cuts = np.round(np.cumsum(shares)[:-1] * len(members)).astype(np.int64)
         owner[members] = np.searchsorted(cuts, np.arange(len(members)), side="right")
     return owner

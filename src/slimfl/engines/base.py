@@ -61,6 +61,8 @@ class Score:
 
     accuracy: float
     loss: float
+    correct_by_label: tuple[int, ...] | None = None
+    """How many test images of every label were recognised, where that was asked for."""
 
 
 class Engine(Protocol):
@@ -81,8 +83,10 @@ class Engine(Protocol):
         of updates, so memory does not grow with the number of devices.
         """
 
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
-        """Score the given widths on the test set."""
+    def evaluate(
+        self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
+    ) -> list[Score]:
+        """Score the given widths on the test set, on request also label by label."""
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
         """All that devices keep between rounds, as arrays."""

@@ -59,9 +59,11 @@ class EngineWithFallback:
         for task in tasks:
             yield next(from_first if obstacles[task.work] is None else from_second)
 
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+    def evaluate(
+        self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
+    ) -> list[Score]:
         """The fast engine tests."""
-        return self.first.evaluate(parameters, widths)
+        return self.first.evaluate(parameters, widths, by_label=by_label)
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
         """What devices keep between rounds."""

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from slimfl.data import Samples
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
@@ -154,10 +156,39 @@ class NativeEngine:
             return {"momentum_buffer": first} if self.optimiser["momentum"] else {}
         return {"step": np.array(steps, np.float32), "exp_avg": first, "exp_avg_sq": second}
 
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+    def evaluate(
+        self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
+    ) -> list[Score]:
         """Score the widths together: they share work."""
         test = self.workload.dataset.test
-        scores = self.network.evaluate(
+        if by_label:
+            return self._evaluate_by_label(parameters, widths)
+        scores = self._scores(parameters, widths, test)
+        return [Score(correct / len(test), loss / len(test)) for correct, loss in scores]
+
+    def _evaluate_by_label(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+        """One label after the other, which is the same work."""
+        count = len(self.workload.dataset.test)
+        found = np.array([self._scores(parameters, widths, each) for each in self._by_label])
+        correct, losses = found[..., 0].astype(np.int64), found[..., 1]  # [label, width]
+        return [
+            Score(int(right.sum()) / count, float(loss.sum()) / count, tuple(right.tolist()))
+            for right, loss in zip(correct.T, losses.T, strict=True)
+        ]
+
+    @cached_property
+    def _by_label(self) -> list[Samples]:
+        """The test set in parts of one label each."""
+        test, classes = self.workload.dataset.test, self.workload.dataset.classes
+        rows = [np.flatnonzero(test.labels == label) for label in range(classes)]
+        return [Samples(test.images[where], test.labels[where]) for where in rows]
+
+    def _scores(
+        self, parameters: Vector, widths: Sequence[int], test: Samples
+    ) -> list[tuple[int, float]]:
+        if not len(test):
+            return [(0, 0.0)] * len(widths)
+        scores: list[tuple[int, float]] = self.network.evaluate(
             parameters,
             test.images,
             test.labels,
@@ -165,7 +196,7 @@ class NativeEngine:
             width_index=list(widths),
             threads=self.threads,
         )
-        return [Score(correct / len(test), loss / len(test)) for correct, loss in scores]
+        return scores
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
         """The optimiser states that devices keep."""

@@ -153,31 +153,37 @@ class TorchEngine:
         per_image = multiply_adds(network, 1.0, (channels, rows, columns))
         return per_image * self.workload.experiment.training.batch_size
 
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+    def evaluate(
+        self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
+    ) -> list[Score]:
         """Score the widths, the batches side by side."""
         count = len(self.test_images.labels)
         starts = range(0, count, EVALUATION_BATCH)
         with self._pool() as pool:
             parts = list(pool.map(lambda s: self._evaluate_one(parameters, widths, s), starts))
-        correct, loss = torch.stack(parts).sum(0).unbind()
+        correct, loss, *labels = torch.stack(parts).sum(0).tolist()
+        each = [tuple(map(int, found)) if by_label else None for found in zip(*labels, strict=True)]
         return [
-            Score(right / count, total / count)
-            for right, total in zip(correct.tolist(), loss.tolist(), strict=True)
+            Score(right / count, total / count, found)
+            for right, total, found in zip(correct, loss, each, strict=True)
         ]
 
     @torch.no_grad()
     def _evaluate_one(self, parameters: Vector, widths: Sequence[int], start: int) -> Tensor:
-        """Correct answers and summed loss [2, width] of one batch."""
+        """Correct answers, summed loss and correct answers per label, by width, of one batch."""
         trainer = self.trainers.get()
         try:
             trainer.network.eval()
             trainer.flat.values.data.copy_(torch.from_numpy(parameters))
             images, labels = self.test_images.batch(slice(start, start + EVALUATION_BATCH))
-            result = torch.zeros(2, len(widths), dtype=torch.float64)
+            classes = self.workload.dataset.classes
+            result = torch.zeros(2 + classes, len(widths), dtype=torch.float64)
             for row, index in enumerate(widths):
                 with at_width(self.widths[index]):
                     logits = trainer.network(images)
-                result[0, row] = (logits.argmax(1) == labels).sum()
+                right = logits.argmax(1) == labels
+                result[0, row] = right.sum()
+                result[2:, row] = torch.bincount(labels[right], minlength=classes)[:classes]
                 result[1, row] = nn.functional.cross_entropy(logits, labels, reduction="sum")
         finally:
             self.trainers.put(trainer)

@@ -22,9 +22,10 @@ from slimfl.errors import RequestError, RunError
 from slimfl.federation.clock.buffers import Landed, SegmentBuffers, mean_staleness, moved_to
 from slimfl.federation.clock.flights import Flight, packed, unpacked
 from slimfl.federation.clock.recorded import battery_fields, differing
-from slimfl.federation.clock.synchronous import EMPTY, no_round_time
+from slimfl.federation.clock.synchronous import no_round_time
 from slimfl.federation.clock.under_way import AT_WORK, WAITING, assignment, plain, under
 from slimfl.federation.plan import Plan
+from slimfl.federation.reasons import BATTERY, NO_ANSWER, OFFLINE
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
 from slimfl.federation.storage.record import RoundRecord
@@ -111,7 +112,9 @@ class AsynchronousRounds:
         return Landed(flight.device, sent, arrived, flight.versions, key)
 
     def _signal(self, flight: Flight) -> Signal:
-        return self.simulation.signal(flight.assignment.messages)
+        ratio = np.array([flight.noise_to_power])
+        [signal] = self.simulation.signals.signals([flight.assignment.messages], ratio)
+        return signal
 
     def _begin(self) -> None:
         """Give tasks to idle devices, as long as fewer work than may."""
@@ -158,7 +161,7 @@ class AsynchronousRounds:
             place = {row: k for k, row in enumerate(got.updates)}
             for row in rows:
                 if row not in place:
-                    reasons[began[row]] = "no answer"
+                    reasons[began[row]] = NO_ANSWER
                     continue
                 update, k = got.updates[row], place[row]
                 arrival = got.arrivals.get(row)
@@ -185,11 +188,11 @@ class AsynchronousRounds:
         """For every device, why nothing will come of its task; empty where something may."""
         simulation = self.simulation
         every = simulation.experiment.federation.model_copy(update={"participation": 1.0})
-        who = cohort(every, simulation.experiment.seed, number)
-        silent = {*who.dropped_out}
+        who = cohort(every, simulation.experiment.seed, number, simulation.availability)
+        silent = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
         lasts = simulation.batteries.left_j[work.costs.ids] >= work.costs.needed_j
         return [
-            "no answer" if device in silent else "" if enough else EMPTY
+            silent.get(device, "" if enough else BATTERY)
             for device, enough in zip(work.costs.ids.tolist(), lasts.tolist(), strict=True)
         ]
 
@@ -214,7 +217,7 @@ class AsynchronousRounds:
         """A task of which nothing comes; one that was never answered costs nothing."""
         task = self._task(number, work, row)
         left_j = float(self.simulation.batteries.left_j[task["device"]])
-        died = reason == EMPTY
+        died = reason == BATTERY
         task["used_j"] = left_j if died else 0.0
         task["compute_j"] = min(task["compute_j"], left_j) if died else 0.0
         energy_j = task["used_j"] - task["compute_j"] if died else 0.0
@@ -312,6 +315,7 @@ class AsynchronousRounds:
             simulation.channel_state,
             sorted({*silent} - heard),
             no_round_time(),
+            {each.device: each.reason for each in ended if each.device not in heard},
             began_s,
         )
         book = RoundBook(plan, self.segments)
@@ -333,7 +337,7 @@ class AsynchronousRounds:
 
     def _optional_fields(self, ended: list[Flight]) -> dict[str, Any]:
         finished_s = [each.finished_s for each in ended if each.trained]
-        died_j = [each.energy_j for each in ended if each.reason == EMPTY]
+        died_j = [each.energy_j for each in ended if each.reason == BATTERY]
         return {
             **({"finished_s": finished_s} if differing(np.array(finished_s)) else {}),
             **({"cut_off_energy_j": fsum(died_j)} if died_j else {}),

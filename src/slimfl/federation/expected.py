@@ -3,44 +3,91 @@
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimfl.config import Experiment
+from slimfl.errors import RequestError
 from slimfl.methods import Method
 from slimfl.population import Population
-from slimfl.radio import Channel, Messages, signal
+from slimfl.radio import Channel, SignalMaker
 from slimfl.rng import generator
+
+Floats = NDArray[np.float64]
 
 #: Of a larger population, this many devices stand for all.
 DEVICES_ASKED = 10_000
 
 
-def expected_shares(
-    experiment: Experiment, method: Method, channel: Channel, population: Population
-) -> list[float] | None:
-    """The expected delivered share of every segment, in the first round and per asked device.
+def mean_noise_to_power(channel: Channel, population: Population) -> Floats:
+    """c / P of every device, from a channel that knows it."""
+    known = getattr(channel, "noise_to_power", None)
+    if known is None:
+        raise RequestError(
+            'radio.split = "per-device" is set from c / P, and this channel has no method '
+            "noise_to_power(devices) that says it; give it one, or a split for all"
+        )
+    return np.asarray(known(population), np.float64)
 
-    None where the channel has no closed form, or devices measure their gains. A device that does
-    not answer delivers nothing, so dropout counts against every segment.
+
+def delivery_probabilities(
+    experiment: Experiment,
+    method: Method,
+    channel: Channel,
+    population: Population,
+    signals: SignalMaker | None = None,
+) -> Floats | None:
+    """[device, segment]: how often each segment of an asked device arrives, in the first round.
+
+    None where the channel has no closed form, or devices measure their gains. A device that cannot
+    be reached delivers nothing; that some do not answer (`federation.dropout`) is left out here.
     """
     if experiment.radio.gains == "measured":
         return None
     segments = len(experiment.model.widths)
-    if len(population) > DEVICES_ASKED:
-        chosen = np.linspace(0, len(population) - 1, DEVICES_ASKED).astype(np.int64)
-        population = population.take(chosen)
-    alike: dict[Messages, list[int]] = {}
+    maker = signals or SignalMaker(experiment.radio, segments)
+    ratios = np.ones(len(population))
+    if maker.per_device:
+        ratios = mean_noise_to_power(channel, population)
+    rows, messages = [], []
     for row, device in enumerate(population):
         random = partial(generator, experiment.seed, "assignment", 1, device.id)
         assignment = method.assign(device, 1, random)
         if assignment is not None:
-            alike.setdefault(assignment.messages, []).append(row)
-    shares = np.zeros(segments)
-    for messages, rows in alike.items():
-        sent = signal(experiment.radio, messages, segments)
-        probabilities = channel.probabilities(population.take(rows), sent)
+            rows.append(row)
+            messages.append(assignment.messages)
+    sent = maker.signals(messages, ratios[rows])
+    alike: dict[int, list[int]] = {}
+    for row, each in zip(rows, sent, strict=True):
+        alike.setdefault(id(each), []).append(row)
+    by_id = {id(each): each for each in sent}
+    table = np.zeros((len(population), segments))
+    for key, members in alike.items():
+        probabilities = channel.probabilities(population.take(members), by_id[key])
         if probabilities is None:
             return None
-        for message, column in zip(messages, np.asarray(probabilities).T, strict=True):
-            shares[list(message)] += column.sum() / len(population)
+        for message, column in zip(by_id[key].messages, np.asarray(probabilities).T, strict=True):
+            for segment in message:
+                table[members, segment] = column
+    return table * population.availability[:, None]
+
+
+def expected_shares(
+    experiment: Experiment,
+    method: Method,
+    channel: Channel,
+    population: Population,
+    signals: SignalMaker | None = None,
+) -> list[float] | None:
+    """The expected delivered share of every segment, in the first round and per asked device.
+
+    A device that does not answer delivers nothing, so dropout counts against every segment.
+    """
+    if len(population) > DEVICES_ASKED:
+        chosen = np.linspace(0, len(population) - 1, DEVICES_ASKED).astype(np.int64)
+        population = population.take(chosen)
+    table = delivery_probabilities(experiment, method, channel, population, signals)
+    if table is None:
+        return None
+    shares = np.array([column.sum() / len(population) for column in table.T])
     expected: list[float] = (shares * (1 - experiment.federation.dropout)).tolist()
     return expected

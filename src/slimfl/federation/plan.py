@@ -27,6 +27,8 @@ class Plan:
     """Devices that were asked and of which nothing comes: gone, silent, or cut off."""
     timing: RoundTime
     """How long the devices work, and what that takes; those that are cut off have a row as well."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why a device that was asked does not train, by its id."""
     began_s: float = field(default_factory=time.perf_counter)
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from slimfl.engines import Score
 from slimfl.errors import RunError
 from slimfl.federation.clock.work_times import TRAINING_PASSES
 from slimfl.federation.plan import Plan
+from slimfl.federation.reasons import missing
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.setting import Setting
 from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
@@ -62,6 +63,7 @@ def round_record(
         "multiply_adds": _training_work(setting, book),
         "paper_mflops": _paper_mflops(setting, plan),
         **clock,
+        **(_details(setting, plan, book, scores) if _reasons_count(setting) else {}),
         **({"privacy": setting.privacy.spent()} if setting.privacy else {}),
         "seconds": Seconds(
             training=trained_s - plan.began_s, evaluation=time.perf_counter() - trained_s
@@ -74,6 +76,30 @@ def round_record(
         raise RunError(
             f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
         ) from None
+
+
+def _reasons_count(setting: Setting) -> bool:
+    """Whether devices can be missing for another reason than the channel."""
+    return setting.in_detail or setting.experiment.time.mode != "wait-for-all"
+
+
+def _details(
+    setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score]
+) -> dict[str, Any]:
+    """Who is missing why, and accuracies per label: what devices that differ make interesting."""
+    held = np.bincount(setting.dataset.test.labels, minlength=setting.dataset.classes).tolist()
+    by_label = {
+        f"{setting.experiment.model.widths[i]}x": [
+            right / count if count else None
+            for right, count in zip(score.correct_by_label, held, strict=False)
+        ]
+        for i, score in scores.items()
+        if score.correct_by_label is not None
+    }
+    return {
+        "missing": missing(plan, book.rows, book.arrived, book.refused),
+        **({"label_accuracy": by_label} if by_label else {}),
+    }
 
 
 def _training_work(setting: Setting, book: RoundBook) -> int:

@@ -43,6 +43,8 @@ def run(
                 simulation.dataset.train.labels, simulation.dataset.classes
             )
             folder.write_partition(counts.tolist())
+        if not simulation.experiment.population.is_default:
+            folder.write_devices(simulation.population)
         return _rounds(simulation, lines, writer, watching, until)
 
 

@@ -1,10 +1,12 @@
 """What a run is made of, before any round: all that rounds use and that no round changes."""
 
 import platform
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.config import OWN, Experiment
@@ -13,7 +15,7 @@ from slimfl.engines import ChooseEngine, Engine, Workload, choose
 from slimfl.errors import RequestError
 from slimfl.federation import own
 from slimfl.federation.callbacks import named_callbacks
-from slimfl.federation.expected import expected_shares
+from slimfl.federation.expected import expected_shares, mean_noise_to_power
 from slimfl.federation.filters import Filter
 from slimfl.federation.privacy.mechanism import Clip, Privacy
 from slimfl.methods import (
@@ -26,9 +28,9 @@ from slimfl.methods import (
 from slimfl.methods import method as method_by_name
 from slimfl.naming import as_options
 from slimfl.nn import build, check, flatten, multiply_adds, output_shape, segments
-from slimfl.population import Population
+from slimfl.population import Population, population_digest, population_of, widest_widths
 from slimfl.population.computing_energy import joule_per_mac
-from slimfl.radio import Channel, Messages, Signal, build_channel, segment_bits, signal
+from slimfl.radio import Channel, SignalMaker, build_channel, segment_bits, signal
 from slimfl.training import configured_step, step
 
 
@@ -65,7 +67,6 @@ class Setting:
             experiment.method, widths, experiment.federation.missing, experiment.method_options
         )
         self.channel = channel or build_channel(experiment.radio)
-        self._signals: dict[Messages, Signal] = {}
         if method is not None:
             experiment = experiment.model_copy(update={"method": method.name})
         experiment = _marked(
@@ -79,13 +80,18 @@ class Setting:
         # an infeasible split and an unknown step are reported before data is loaded
         self._check_messages()
         step(configured_step(experiment.training), as_options(experiment.training.options))
+        devices = population_of(experiment)
+        widest_widths(experiment.population, devices.take([0]), widths, seed=0, round=1)
         self.dataset = dataset or load_section(experiment.data)
         self.partition = partition(
             self.dataset.train.labels,
             experiment.federation.devices,
             experiment.data,
             experiment.seed,
+            _unequal_shares(experiment, devices),
         )
+        self.population = replace(devices, samples=self.partition.sizes)
+        self.availability = devices.availability if (devices.availability < 1).any() else None
         self.network = self._given(network) if network is not None else self._named_network()
         self.segments = segments(self.network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
@@ -97,18 +103,16 @@ class Setting:
                 experiment.privacy, experiment.federation.devices, experiment.seed
             )
             self.filters = [Clip(experiment.privacy.clip_norm), self.privacy]
-        self.population = Population.alike(
-            self.partition.sizes,
-            max_width=len(widths) - 1,
-            power_dbm=experiment.radio.power_dbm,
-            distance_m=experiment.radio.distance_m,
-        )
         self.joule_per_mac = joule_per_mac(self.population, experiment.energy.preset)
         if self.privacy is not None and np.isfinite(self.population.battery_j).any():
             raise RequestError(
                 "privacy needs devices without batteries: when one is empty depends on how many "
                 "samples it holds, and so would who is counted"
             )
+        self.signals = SignalMaker(experiment.radio, len(widths), tuple(self.segment_bits.tolist()))
+        if self.signals.per_device:
+            ratios = mean_noise_to_power(self.channel, self.population)
+            self.signals.look_at(self.population, ratios, self.segments.sizes.tolist())
         choice = engine(Workload(experiment, self.dataset, self.partition), self.network)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
@@ -153,7 +157,9 @@ class Setting:
 
     def provenance(self) -> dict[str, Any]:
         """What the run is made with."""
-        expected = expected_shares(self.experiment, self.method, self.channel, self.population)
+        expected = expected_shares(
+            self.experiment, self.method, self.channel, self.population, self.signals
+        )
         versions = {"python": platform.python_version()}
         for package in ("slimfl", "torch", "numpy"):
             try:
@@ -164,8 +170,23 @@ class Setting:
             "data_sha256": self.dataset.checksum,
             "versions": versions,
             "own": self.own_objects(),
+            **self.population_provenance(),
             **({} if expected is None else {"expected_shares": expected}),
         }
+
+    @property
+    def in_detail(self) -> bool:
+        """Whether rounds are recorded with who is missing why and with accuracies per label.
+
+        Where all devices are alike, neither says more than the rest of the record.
+        """
+        return not self.experiment.population.is_default or self.signals.per_device
+
+    def population_provenance(self) -> dict[str, str]:
+        """The checksum of the devices, where they are not the paper's."""
+        if self.experiment.population.is_default:
+            return {}
+        return {"population_sha256": population_digest(self.population)}
 
     def own_objects(self) -> own.Given:
         """What is recorded of the objects that were given in place of what the experiment names."""
@@ -181,6 +202,13 @@ class Setting:
                 f"this run was made with other {self.dataset.name} data (checksum "
                 f"{str(checksum)[:12]}); give --data-dir the folder with the original files"
             )
+        devices = self.population_provenance()
+        if recorded.get("population_sha256", "") != devices.get("population_sha256", ""):
+            raise RequestError(
+                "this run was made with other devices; its folder has them in devices.csv: put "
+                "back what experiment.toml says of the population, or give that file as "
+                "population.file"
+            )
         own.check(recorded, self.own_objects())
 
     def _check_messages(self) -> None:
@@ -190,13 +218,18 @@ class Setting:
         if messages:
             signal(self.experiment.radio, messages, count)
 
-    def signal(self, messages: Messages) -> Signal:
-        """How these messages go on the air."""
-        if messages not in self._signals:
-            bits = tuple(self.segment_bits.tolist())
-            count = len(self.experiment.model.widths)
-            self._signals[messages] = signal(self.experiment.radio, messages, count, bits)
-        return self._signals[messages]
+
+def _unequal_shares(experiment: Experiment, devices: Population) -> NDArray[np.float64] | None:
+    """How much data devices hold beside each other; None where all hold alike."""
+    shares = devices.data_share
+    if (shares == shares[0]).all():
+        return None
+    if experiment.engine == "flower" and experiment.data.partition != "own":
+        raise RequestError(
+            "devices of the flower engine deal the data themselves and do not know the data_share "
+            "of others; give all the same, or use another engine"
+        )
+    return shares
 
 
 def _built_in(method: Method, experiment: Experiment) -> bool:

@@ -7,6 +7,7 @@ what is merged, what is written down.
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from torch import nn
 from slimfl.config import Experiment
 from slimfl.engines import Outcome, Score
 from slimfl.errors import RequestError, RunError
-from slimfl.federation.asynchronous import AsynchronousRounds
+from slimfl.federation.asynchronous import NOBODY_LEFT, AsynchronousRounds
 from slimfl.federation.clock.batteries import Batteries
 from slimfl.federation.clock.recorded import clock_fields
 from slimfl.federation.clock.synchronous import asked_share, round_time
 from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
 from slimfl.federation.plan import Plan
+from slimfl.federation.reasons import BATTERY, NO_ANSWER, NOT_ABLE, OFFLINE
 from slimfl.federation.receiver import Receiver
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
@@ -37,7 +39,7 @@ from slimfl.federation.storage.state_space import space_warning
 from slimfl.federation.work import Work
 from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
-from slimfl.population import Device
+from slimfl.population import Device, Population, widest_widths
 from slimfl.population.participation import cohort
 from slimfl.rng import generator
 
@@ -149,17 +151,22 @@ class Simulation(Setting):
         number = self.round + 1
         share = asked_share(self.experiment)
         section = self.experiment.federation.model_copy(update={"participation": share})
-        who = cohort(section, self.experiment.seed, number)
+        who = cohort(section, self.experiment.seed, number, self.availability)
         active = np.array(who.active, np.int64)
         gone = self.batteries.empty[active]
         work = self.work(number, active[~gone])
         timing = round_time(self.experiment, work.costs, self.batteries)
-        absent = sorted([*who.dropped_out, *active[gone].tolist(), *timing.cut_off])
-        return work.plan(number, np.flatnonzero(timing.in_time).tolist(), absent, timing)
+        empty = active[gone].tolist()
+        reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
+        reasons |= dict.fromkeys(work.unable, NOT_ABLE) | dict.fromkeys(empty, BATTERY)
+        reasons |= timing.cut_off
+        absent = sorted([*who.dropped_out, *empty, *timing.cut_off])
+        rows = np.flatnonzero(timing.in_time).tolist()
+        return work.plan(number, rows, absent, timing, reasons)
 
     def work(self, number: int, ids: NDArray[np.int64]) -> Work:
         """What the method has these devices do in a round, and what that costs them."""
-        asked = self.population.take(ids)
+        asked = self._limited(self.population.take(ids), number)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
@@ -167,10 +174,32 @@ class Simulation(Setting):
         seed = self.experiment.seed
         links, state = self.channel.links(self.channel_state, number, devices, seed)
         state = checked_state(self.channel_words, state, self.channel_state)
-        signals = [self.signal(assignment.messages) for assignment in assignments]
+        messages = (each.messages for each in assignments)
+        signals = self.signals.signals(messages, links.noise_to_power)
         costs = task_costs(self, number, devices, assignments, signals, links)
         unable = sorted({*asked.ids.tolist()} - {*devices.ids.tolist()})
         return Work(devices, assignments, signals, links, state, costs, unable)
+
+    def _limited(self, devices: Population, number: int) -> Population:
+        """The devices as wide as the policy lets them be in a round."""
+        section = self.experiment.population
+        if section.width == "capability":
+            return devices
+        return replace(
+            devices,
+            max_width=widest_widths(
+                section,
+                devices,
+                self.experiment.model.widths,
+                seed=self.experiment.seed,
+                round=number,
+                charge=self.charge(devices),
+            ),
+        )
+
+    def charge(self, devices: Population) -> NDArray[np.float64] | None:
+        """The share of its battery that each device has left; None where nobody has one."""
+        return self.batteries.share(devices.ids) if self.batteries.any else None
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
         """What arrives of the devices' updates, what is merged, what is recorded."""
@@ -195,6 +224,8 @@ class Simulation(Setting):
         self.batteries.drain(plan.timing.ids, plan.timing.used_j)
         trained_s = time.perf_counter()
         clock = clock_fields(before_s, self.clock_s, plan.timing, self.batteries)
+        if self.batteries.empty.all():
+            clock["stopped_by"] = NOBODY_LEFT
         return round_record(self, plan, book, self.scores(plan.round), trained_s, clock)
 
     def merge(self, arrivals: Arrivals) -> None:
@@ -222,7 +253,10 @@ class Simulation(Setting):
         if not due and number != self.experiment.rounds:
             return {}
         tested = self.method.evaluates()
-        scored = self.engine.evaluate(self.global_model, tested)
+        if self.in_detail:
+            scored = self.engine.evaluate(self.global_model, tested, by_label=True)
+        else:
+            scored = self.engine.evaluate(self.global_model, tested)
         return dict(zip(tested, scored, strict=True))
 
     def outcomes(self, plan: Plan) -> Iterator[Outcome]:

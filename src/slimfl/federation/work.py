@@ -38,6 +38,7 @@ class Work:
         rows: Sequence[int],
         absent: list[int],
         timing: RoundTime,
+        reasons: dict[int, str] | None = None,
     ) -> Plan:
         """The plan of round `number` for the devices in these rows."""
         every = len(rows) == len(self)
@@ -51,4 +52,5 @@ class Work:
             self.channel_state,
             absent,
             timing,
+            reasons or {},
         )

@@ -1,5 +1,16 @@
 """Who the devices are: what each can do, where it stands, and who takes part in a round."""
 
+from slimfl.population.devices_csv import population_digest, read_devices, write_devices
+from slimfl.population.drawing import population_of
 from slimfl.population.population import Device, Population
+from slimfl.population.width_policy import widest_widths
 
-__all__ = ["Device", "Population"]
+__all__ = [
+    "Device",
+    "Population",
+    "population_digest",
+    "population_of",
+    "read_devices",
+    "widest_widths",
+    "write_devices",
+]

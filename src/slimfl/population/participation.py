@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slimfl.config import FederationSection
 from slimfl.rng import generator
@@ -16,18 +17,38 @@ class Cohort:
     """Those that train and send."""
     dropped_out: list[int]
     """Those that did not answer."""
+    offline: tuple[int, ...] = ()
+    """Those of `dropped_out` that could not be reached."""
 
 
-def cohort(section: FederationSection, seed: int, round: int) -> Cohort:
-    """A function of (seed, round): at least one device is asked."""
+def cohort(
+    section: FederationSection,
+    seed: int,
+    round: int,
+    availability: NDArray[np.float64] | None = None,
+) -> Cohort:
+    """A function of (seed, round): at least one device is asked.
+
+    `availability` has the share of the rounds in which each device can be reached; None: in all.
+    """
     asked = max(1, round_half_up(section.participation * section.devices))
     random = generator(seed, "participation", round)
     if asked < section.devices:
         devices = np.sort(random.choice(section.devices, asked, replace=False, shuffle=False))
     else:
         devices = np.arange(section.devices)
-    silent = generator(seed, "dropout", round).random(section.devices)[devices] < section.dropout
-    return Cohort(devices[~silent].tolist(), devices[silent].tolist())
+    silent = np.zeros(len(devices), bool)
+    if section.dropout:
+        draws = generator(seed, "dropout", round).random(section.devices)
+        silent = draws[devices] < section.dropout
+    if availability is None:
+        return Cohort(devices[~silent].tolist(), devices[silent].tolist())
+    draws = generator(seed, "availability", round).random(section.devices)
+    offline = draws[devices] >= availability[devices]
+    silent |= offline
+    return Cohort(
+        devices[~silent].tolist(), devices[silent].tolist(), tuple(devices[offline].tolist())
+    )
 
 
 def round_half_up(value: float) -> int:

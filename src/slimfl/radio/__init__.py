@@ -11,7 +11,9 @@ from slimfl.radio.link import OutageLink, decoding_frequencies, noise_to_power, 
 from slimfl.radio.links import Links, Payload, Receptions
 from slimfl.radio.outage import OutageChannel, outage_channel
 from slimfl.radio.power import optimal_split, optimal_split_numeric
+from slimfl.radio.signal_maker import SignalMaker
 from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
+from slimfl.radio.split_per_device import best_split, bound_weights, split_for_outage
 from slimfl.radio.superposition import Superposition, single, sinr_target
 from slimfl.radio.units import watt
 
@@ -31,7 +33,10 @@ __all__ = [
     "Rayleigh",
     "Receptions",
     "Signal",
+    "SignalMaker",
     "Superposition",
+    "best_split",
+    "bound_weights",
     "build_channel",
     "decoding_frequencies",
     "noise_to_power",
@@ -45,5 +50,6 @@ __all__ = [
     "signal",
     "single",
     "sinr_target",
+    "split_for_outage",
     "watt",
 ]

@@ -20,7 +20,7 @@ def segment_rates(section: RadioSection, segments: int) -> tuple[float, ...]:
 def power_split(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...]:
     """The configured split, or the one that its name stands for."""
     match section.split:
-        case "optimal":
+        case "optimal" | "per-device":  # of no device in particular
             return optimal_split(rates)
         case "optimal-numeric":
             return optimal_split_numeric(rates, noise_to_power(section))

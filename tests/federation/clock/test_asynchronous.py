@@ -46,7 +46,7 @@ def carried_out(described, path):
 
 def comparable(line):
     values = line.as_json()
-    for key in ("seconds", "staleness"):
+    for key in ("seconds", "staleness", "missing", "label_accuracy"):
         values.pop(key, None)
     return values
 

@@ -177,9 +177,11 @@ class FlowerEngine:
                 told = absent
             time.sleep(POLL_S[1])
 
-    def evaluate(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
+    def evaluate(
+        self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
+    ) -> list[Score]:
         """Score the given widths on the server's test set."""
-        return self.local.evaluate(parameters, widths)
+        return self.local.evaluate(parameters, widths, by_label=by_label)
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
         """The optimiser states that devices keep."""

@@ -28,6 +28,13 @@ class Batteries:
         """The devices that are gone."""
         return np.asarray(self.left_j <= 0)
 
+    def share(self, ids: NDArray[np.int64]) -> Floats:
+        """What each device has left of its full battery; 1 on the mains."""
+        full = self.capacity_j[ids]
+        share = np.ones(len(ids))
+        np.divide(self.left_j[ids], full, out=share, where=np.isfinite(full) & (full > 0))
+        return np.where(full > 0, share, 0.0)
+
     def drain(self, ids: NDArray[np.int64] | Sequence[int], used_j: Floats) -> None:
         """Take energy out; below nothing there is nothing."""
         self.left_j[ids] = np.maximum(self.left_j[ids] - used_j, 0.0)

@@ -15,12 +15,10 @@ from slimfl.config import Experiment
 from slimfl.federation.clock.batteries import Batteries
 from slimfl.federation.clock.round_end import round_end
 from slimfl.federation.clock.task_costs import TaskCosts
+from slimfl.federation.reasons import BATTERY, DEADLINE
 from slimfl.population.participation import round_half_up
 
 Floats = NDArray[np.float64]
-
-#: Why nothing came of a device that had begun.
-LATE, EMPTY = "deadline", "battery"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ def round_time(experiment: Experiment, costs: TaskCosts, batteries: Batteries) -
         transmit_j,
         np.where(died, left_j, compute_j + transmit_j),  # to the bit: nothing is left
         {
-            int(device): EMPTY if empty else LATE
+            int(device): BATTERY if empty else DEADLINE
             for device, empty in zip(costs.ids[~end.in_time], died[~end.in_time], strict=True)
         },
     )

@@ -34,6 +34,7 @@ Amount = Annotated[float, Field(ge=0, le=MOST)]
 Number = Annotated[float, Field(ge=-MOST, le=MOST)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=10**30)]
+Reason = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9 -]+$")]
 
 
 class _Part(BaseModel):
@@ -127,9 +128,15 @@ class RoundRecord(_Part):
     """Devices whose battery is empty after the round; absent where no device has one."""
     staleness: list[Amount | None] | None = None
     """Asynchronous: for each segment, the mean staleness of what was merged; None if nothing."""
+    missing: dict[Reason, list[Count]] | None = None
+    """Devices by the reason for which something of theirs is missing; recorded where devices
+    differ."""
+    label_accuracy: dict[str, list[Share | None]] | None = None
+    """By the name of the width, the accuracy on the test images of every label; recorded where
+    devices differ."""
     privacy: PrivacySpent | None = None
     stopped_by: str | None = None
-    """The callback that ended the run after this round."""
+    """The callback that ended the run after this round, or `no device left`."""
     seconds: Seconds
 
     def misfit(self, experiment: Experiment) -> str | None:
@@ -138,6 +145,8 @@ class RoundRecord(_Part):
         for key in ("accuracy", "loss", "training_loss"):
             if not getattr(self, key).keys() <= names:
                 return f"{key} has a width that the experiment has not"
+        if self.label_accuracy is not None and not self.label_accuracy.keys() <= names:
+            return "label_accuracy has a width that the experiment has not"
         return (
             self._segments_misfit(len(names))
             or self._devices_misfit(experiment.federation.devices)
@@ -169,6 +178,9 @@ class RoundRecord(_Part):
         asked = [*self.devices, *self.dropped_out]
         if max(asked, default=0) >= devices:
             return f"devices and dropped_out must be different numbers below {devices}"
+        absent = [device for each in (self.missing or {}).values() for device in each]
+        if max(absent, default=0) >= devices or len(set(absent)) < len(absent):
+            return f"missing must name different devices, by numbers below {devices}"
         if len(self.refused) > len(self.devices) or not set(self.refused) <= set(self.devices):
             return "refused must be some of devices"
         return None

@@ -2,6 +2,7 @@
 
     experiment.toml   the experiment with every value resolved, and what it ran on
     partition.json    samples of each class on every device
+    devices.csv       who the devices are, where they are not all alike
     metrics.jsonl     one line per round, without a gap; the truth
     checkpoints/      the newest two
     run.log           what happened otherwise
@@ -31,9 +32,10 @@ from slimfl.federation.storage.checkpoint import Checkpoint
 from slimfl.federation.storage.locks import only_writer, open_file, try_lock
 from slimfl.federation.storage.record import IntactLines, RoundRecord
 from slimfl.files import open_plain, sync_folder, write_atomically
+from slimfl.population import Population, read_devices, write_devices
 
 EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS, DEVICES = "checkpoints", "devices.csv"
 
 
 class RunFolder:
@@ -106,6 +108,18 @@ class RunFolder:
         """Record how many samples of each class every device holds."""
         contents = json.dumps({"class_counts": class_counts}).encode()
         write_atomically(self.path / PARTITION, contents)
+
+    def write_devices(self, population: Population) -> None:
+        """Record who the devices are, every value resolved."""
+        write_devices(self.path / DEVICES, population, self.experiment().model.widths)
+
+    def devices(self) -> Population | None:
+        """Who the devices are; None where the run says nothing of it: then all are alike."""
+        if not (self.path / DEVICES).exists():
+            return None
+        experiment = self.experiment()
+        widths, count = experiment.model.widths, experiment.federation.devices
+        return read_devices(self.path / DEVICES, count, widths)
 
     def class_counts(self) -> list[list[int]]:
         """Samples [device][class]; empty before the run has begun."""

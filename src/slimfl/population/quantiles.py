@@ -1,0 +1,66 @@
+"""Distributions as quantile functions: the value that a uniform random number stands for."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import Correlation, Distribution
+from slimfl.config.population import LIMITS, Choice, Disc, Lognormal, Uniform
+from slimfl.errors import RequestError
+
+Floats = NDArray[np.float64]
+
+
+def quantile(distribution: Distribution, uniform: Floats, key: str) -> Floats:
+    """The values of a distribution at some probabilities, within the limits of the quantity."""
+    match distribution:
+        case Uniform(low=low, high=high):
+            values = low + (high - low) * uniform
+        case Lognormal(median=median, sigma=sigma):
+            values = median * np.exp(sigma * _normal(uniform))
+        case Choice(values=choices, weights=weights):
+            chances = np.ones(len(choices)) if weights is None else np.asarray(weights)
+            edges = np.cumsum(chances / chances.sum())[:-1]
+            values = np.asarray(choices)[np.searchsorted(edges, uniform, side="right")]
+        case Disc(radius_m=radius, inner_m=inner):
+            # the area within a distance grows with its square
+            values = np.sqrt(inner**2 + (radius**2 - inner**2) * uniform)
+    return np.clip(values, *LIMITS[key])
+
+
+def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> dict[str, Floats]:
+    """Uniform numbers with the given rank correlations: a Gaussian copula.
+
+    Normal variables with the correlation r have the rank correlation rho = (6 / pi) asin(r / 2), so
+    r = 2 sin(pi rho / 6). What is in no pair stays as it is.
+    """
+    keys = list(dict.fromkeys(key for pair in pairs for key in pair.between))
+    if not keys:
+        return uniforms
+    matrix = np.eye(len(keys))
+    for pair in pairs:
+        i, j = (keys.index(key) for key in pair.between)
+        matrix[i, j] = matrix[j, i] = 2 * np.sin(np.pi * pair.rank / 6)
+    values, vectors = np.linalg.eigh(matrix)
+    if values.min() < -1e-9:
+        raise RequestError(
+            "population.correlations contradict each other: no devices have all of them; bring "
+            "the ranks nearer to 0"
+        )
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    normal = np.stack([_normal(uniforms[key]) for key in keys])
+    # numbers that are certain must come out equal, not just nearly so
+    mixed = np.round(root @ normal, 12)
+    return uniforms | dict(zip(keys, _normal_share(mixed), strict=True))
+
+
+def _normal(uniform: Floats) -> Floats:
+    # SciPy takes a sixth of the start-up time of a run, and few runs draw from these
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
+
+
+def _normal_share(normal: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(normal))

@@ -1,0 +1,20 @@
+"""Widths as numbers, as people write them, and as the indices that methods count with."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.errors import RequestError
+
+
+def width_indices(
+    values: NDArray[np.float64], widths: tuple[float, ...], where: str
+) -> NDArray[np.int64]:
+    """The index of every device's width; one that the network does not have is refused."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    for value in distinct.tolist():
+        if value not in widths:
+            known = ", ".join(f"{width:g}" for width in widths)
+            raise RequestError(
+                f"{where}: the network has no width {value:g}; give a max_width of {known}"
+            )
+    return np.searchsorted(widths, distinct)[inverse].astype(np.int64)

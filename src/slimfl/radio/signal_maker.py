@@ -1,0 +1,92 @@
+"""The signal of every device: one split for all, or one for each device's own mean gain.
+
+Devices that send alike share one `Signal` object, so that a channel receives them together. A split
+per device takes c / P in steps of `STEP_DB`: a million devices have a few hundred signals.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import RadioSection
+from slimfl.population import Population
+from slimfl.radio.signals import Messages, Signal, segment_rates, signal
+from slimfl.radio.split_per_device import (
+    STEP_DB,
+    Crowd,
+    best_split,
+    bound_weights,
+    split_for_outage,
+)
+from slimfl.radio.superposition import Floats, Superposition
+
+
+class SignalMaker:
+    """Makes signals, each once."""
+
+    def __init__(
+        self, section: RadioSection, segments: int, segment_bits: tuple[float, ...] = ()
+    ) -> None:
+        self.section, self.segments, self.segment_bits = section, segments, segment_bits
+        self.per_device = section.split == "per-device"
+        self.weights: tuple[float, ...] = section.split_weights or (1.0,) * segments
+        """Of every segment, for the sum of decoding probabilities that a split makes largest."""
+        self._made: dict[tuple[Messages, int], Signal] = {}
+
+    def look_at(
+        self, population: Population, noise_to_power: Floats, sizes: Sequence[float]
+    ) -> None:
+        """Settle the weights of a split per device: from all devices, or from segment sizes."""
+        if not self.per_device:
+            return
+        if self.section.split_objective == "parameters":
+            self.weights = tuple(float(size) for size in sizes)
+        if self.section.split_objective == "bound":
+            rates = segment_rates(self.section, self.segments)
+            self.weights = bound_weights(rates, _crowds(population, noise_to_power))
+
+    def signals(self, messages: Iterable[Messages], noise_to_power: Floats) -> list[Signal]:
+        """What every device puts on the air, from its messages and its c / P."""
+        if not self.per_device:
+            return [self._made.get((each, 0)) or self._make(each, 0) for each in messages]
+        pairs = zip(messages, _steps(noise_to_power).tolist(), strict=True)
+        return [self._made.get(pair) or self._make(*pair) for pair in pairs]
+
+    def _make(self, messages: Messages, step: int) -> Signal:
+        made = signal(self.section, messages, self.segments, self.segment_bits)
+        if self.per_device and len(messages) > 1:
+            made = self._with_own_split(made, 10 ** (step * STEP_DB / 10))
+        self._made[messages, step] = made
+        return made
+
+    def _with_own_split(self, whole: Signal, noise_to_power: float) -> Signal:
+        rates = whole.coding.spectral_efficiencies
+        if self.section.split_objective == "outage":
+            shares = split_for_outage(rates, noise_to_power, self.section.split_outage)
+        else:
+            weights = [sum(self.weights[s] for s in message) for message in whole.messages]
+            shares = best_split(rates, noise_to_power, weights)
+        sent = len(shares)
+        coding = Superposition(rates[:sent], shares)
+        return Signal(whole.messages[:sent], coding, whole.segment_bits)
+
+
+def _steps(noise_to_power: Floats) -> NDArray[np.int64]:
+    return np.rint(10 / STEP_DB * np.log10(noise_to_power)).astype(np.int64)
+
+
+def _crowds(population: Population, noise_to_power: Floats) -> list[Crowd]:
+    """The devices by what they can send and by their gain."""
+    steps, capable = _steps(noise_to_power), np.asarray(population.max_width)
+    low = int(steps.min(initial=0))
+    keys = (steps - low) * (int(capable.max(initial=0)) + 1) + capable
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    reached = np.bincount(where, weights=population.availability)
+    return [
+        Crowd(10 ** (step * STEP_DB / 10), widest + 1, weight)
+        for step, widest, weight in zip(
+            steps[first].tolist(), capable[first].tolist(), reached.tolist(), strict=True
+        )
+        if weight > 0
+    ]

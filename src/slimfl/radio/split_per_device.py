@@ -1,0 +1,202 @@
+"""A power split for every device, by its own mean gain; `docs/theory.md` derives it.
+
+With r = c / P and k_i = u'_i prod_{j<i} (1 + u'_j), let b_i = r k_i / t_i be what message i takes
+of the power budget: sum_i b_i = 1. Under Rayleigh fading message i arrives with probability
+exp(-r k_i / b_i), and a device makes
+
+    sum_i w_i p_i = sum_i w_i exp(-r k_i / b_i)
+
+largest. Every term is an S-curve of b_i: convex while t_i > 2, concave after. So a far device does
+best to leave the last messages out, and sends the first ones with all the power.
+
+Where both messages of two are sent, t_1^2 exp(-t_1) w_1 / k_1 = t_2^2 exp(-t_2) w_2 / k_2. That has
+no solution in elementary functions for a given r, but one in closed form for a given t_1:
+t_2 = -2 W(-sqrt(q) / 2) with q = t_1^2 exp(-t_1) (k_2 / w_2) (w_1 / k_1), and r follows from the
+budget.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.radio.power import power_burdens, split_for_thresholds
+from slimfl.radio.superposition import Floats, Superposition, sinr_target
+
+#: Devices whose mean gains differ by less than this share a split: the optimum is flat.
+STEP_DB = 0.1
+
+#: A message with less of the budget than this is not sent.
+LEAST_BUDGET = 1e-4
+
+#: Points at which a derivative is looked at before its roots are refined.
+_SCAN = np.concatenate([np.geomspace(LEAST_BUDGET, 0.05, 60), np.linspace(0.051, 1, 240)])
+
+#: Rounds of the iteration for the weights that the bound implies.
+_ITERATIONS = 60
+
+
+def best_split(
+    spectral_efficiencies: Sequence[float], noise_to_power: float, weights: Sequence[float]
+) -> tuple[float, ...]:
+    """Shares for the first messages, as many as are worth sending, that make sum_i w_i p_i largest.
+
+    >>> [round(share, 3) for share in best_split([1.5, 1.5], 0.05, [1, 1])]
+    [0.787, 0.213]
+    >>> best_split([1.5, 1.5], 1.5, [1, 1])
+    (1.0,)
+    """
+    targets = sinr_target(spectral_efficiencies)
+    burdens = power_burdens(targets) * noise_to_power
+    wanted = np.asarray(weights, np.float64)
+    if len(burdens) == 1:
+        return (1.0,)
+    two = len(burdens) == 2
+    budget = _best_of_two(burdens, wanted) if two else _best_of_many(burdens, wanted)
+    return _shares(targets, budget)
+
+
+def split_for_outage(
+    spectral_efficiencies: Sequence[float], noise_to_power: float, outage: float
+) -> tuple[float, ...]:
+    """Message 1 lost with this probability, if the power suffices; the rest for the others."""
+    targets = sinr_target(spectral_efficiencies)
+    burdens = power_burdens(targets) * noise_to_power
+    if len(burdens) == 1:
+        return (1.0,)
+    first = float(burdens[0] / -np.log1p(-outage))
+    if first >= 1 - LEAST_BUDGET:
+        return (1.0,)
+    # below the equal thresholds message 1 would wait for nobody and still have more than it needs
+    first = max(first, float(burdens[0] / burdens.sum()))
+    rest = burdens[1:] / (1 - first)
+    if len(rest) == 1:
+        others = np.ones(1)
+    else:
+        pick = _best_of_two if len(rest) == 2 else _best_of_many
+        others = pick(rest, np.ones(len(rest)))
+    return _shares(targets, np.concatenate([[first], (1 - first) * others]))
+
+
+def _shares(targets: Floats, budget: Floats) -> tuple[float, ...]:
+    """Power shares from shares of the budget; what comes after the first zero is not sent."""
+    sent = int(np.argmin(budget > 0)) if (budget <= 0).any() else len(budget)
+    if sent <= 1:
+        return (1.0,)
+    burdens = power_burdens(targets[:sent])
+    return split_for_thresholds(targets[:sent], burdens / budget[:sent])
+
+
+def _value(burdens: Floats, weights: Floats, budget: Floats) -> float:
+    """sum_i w_i p_i, with the running maximum of equation (5)."""
+    with np.errstate(divide="ignore", over="ignore"):
+        thresholds = np.maximum.accumulate(burdens / np.maximum(budget, 0))
+    return float(weights @ np.exp(-thresholds))
+
+
+def _best_of_two(burdens: Floats, weights: Floats) -> Floats:
+    """Exact: the ends of the range and every root of the derivative between them."""
+    from scipy.optimize import brentq
+
+    most = float(burdens[1] / burdens.sum())  # there both thresholds are equal
+
+    def slope(second: Any) -> Any:
+        # the difference of the logarithms of both sides, which does not underflow
+        shares = (1 - second, second)
+        first, last = (
+            np.log(w * a) - 2 * np.log(b) - a / b
+            for w, a, b in zip(weights, burdens, shares, strict=True)
+        )
+        return last - first
+
+    points = _SCAN * most
+    signs = np.sign(slope(points))
+    peaks = np.flatnonzero((signs[:-1] > 0) & (signs[1:] <= 0))
+    roots = [float(brentq(slope, points[i], points[i + 1], xtol=1e-14)) for i in peaks]
+    budgets = [np.array([1 - second, second]) for second in (0.0, most, *roots)]
+    return max(budgets, key=lambda budget: _value(burdens, weights, budget))
+
+
+def _best_of_many(burdens: Floats, weights: Floats) -> Floats:
+    """Numerically, from the closed form to first order for every number of messages sent."""
+    from scipy.optimize import minimize
+
+    best: Floats = np.eye(len(burdens))[0]
+    highest = float(weights[0] * np.exp(-burdens[0]))
+    for sent in range(2, len(burdens) + 1):
+        # to first order sum_i w_i t_i is smallest at t_i proportional to sqrt(k_i / w_i)
+        start = np.sqrt(burdens[:sent] * weights[:sent])
+
+        def loss(logits: Floats, sent: int = sent) -> float:
+            budget = np.exp(logits - logits.max())
+            return -_value(burdens[:sent], weights[:sent], budget / budget.sum())
+
+        found = minimize(loss, np.log(start), method="Nelder-Mead",
+                         options={"xatol": 1e-9, "fatol": 1e-14, "maxiter": 4000})  # fmt: skip
+        if -found.fun > highest * (1 + 1e-12):
+            budget = np.exp(found.x - found.x.max())
+            highest, best = -found.fun, np.zeros(len(burdens))
+            best[:sent] = budget / budget.sum()
+    return best
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Devices with the same mean gain and the same number of messages."""
+
+    noise_to_power: float
+    messages: int
+    weight: float
+    """How many they are, less those that cannot be reached."""
+
+
+def bound_weights(
+    spectral_efficiencies: Sequence[float], crowds: Sequence[Crowd]
+) -> tuple[float, ...]:
+    """The w_i for which devices that each maximise sum_i w_i p_i make the bound's D smallest.
+
+    Segment i is a mean over sum_k p_ki devices, so D = sum_i 1 / pbar_i with pbar_i the mean over
+    all devices, and dD / dp_ki is proportional to -1 / pbar_i^2 for every device: w_i = pbar_i^-2.
+    Splits depend on the weights and the weights on the splits; the iteration keeps the best D.
+    """
+    rates = tuple(spectral_efficiencies)
+    reach = [crowd for crowd in crowds if crowd.messages == len(rates)]
+    if not reach or len(rates) == 1:
+        return (1.0,) * len(rates)
+    weights, best = np.ones(len(rates)), np.ones(len(rates))
+    lowest = np.inf
+    for _ in range(_ITERATIONS):
+        mean = _mean_probabilities(rates, crowds, weights)
+        with np.errstate(divide="ignore"):
+            term = float((1 / mean).sum())
+        if term < lowest * (1 - 1e-9):
+            lowest, best = term, weights
+        # a segment that nobody sends any more asks for much, not for infinitely much
+        implied = 1 / np.maximum(mean, 1e-6) ** 2
+        implied /= implied[0]
+        if np.allclose(implied, weights, rtol=1e-4):
+            break
+        weights = np.sqrt(implied * weights)
+    return tuple((best / best[0]).tolist())
+
+
+def _mean_probabilities(
+    rates: tuple[float, ...], crowds: Sequence[Crowd], weights: Floats
+) -> Floats:
+    total = np.zeros(len(rates))
+    for crowd in crowds:
+        sent = rates[: crowd.messages]
+        shares = best_split(sent, crowd.noise_to_power, weights[: crowd.messages].tolist())
+        probabilities = decoding(sent, shares, crowd.noise_to_power)
+        total[: len(shares)] += crowd.weight * probabilities
+    return total / sum(crowd.weight for crowd in crowds)
+
+
+def decoding(
+    rates: Sequence[float], shares: Sequence[float], noise_to_power: float
+) -> NDArray[np.float64]:
+    """Equation (5) under Rayleigh fading, for the messages that have a share."""
+    coding = Superposition(tuple(rates[: len(shares)]), tuple(shares))
+    return np.exp(-coding.thresholds(noise_to_power))
