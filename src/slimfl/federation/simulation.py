@@ -153,11 +153,13 @@ class Simulation(Setting):
         section = self.experiment.federation.model_copy(update={"participation": share})
         who = cohort(section, self.experiment.seed, number, self.availability)
         active = np.array(who.active, np.int64)
-        gone = self.batteries.empty[active]
+        is_empty = self.batteries.empty
+        gone = is_empty[active]
         work = self.work(number, active[~gone])
         timing = round_time(self.experiment, work.costs, self.batteries)
         empty = active[gone].tolist()
         reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
+        reasons |= {device: BATTERY for device in who.dropped_out if is_empty[device]}
         reasons |= dict.fromkeys(work.unable, NOT_ABLE) | dict.fromkeys(empty, BATTERY)
         reasons |= timing.cut_off
         absent = sorted([*who.dropped_out, *empty, *timing.cut_off])
