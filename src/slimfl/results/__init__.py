@@ -1,5 +1,8 @@
 """Reading run folders: typed records, summaries over rounds and seeds, curves as plain lists."""
 
+from slimfl.results.axes import AXES, Axis, x_axes
+from slimfl.results.batteries import BatteryLine, Moment, battery_line
+from slimfl.results.energy import energy_words
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, group, title
 from slimfl.results.records import RunRecord, find, load
@@ -8,12 +11,18 @@ from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary, summaries, summarise
 
 __all__ = [
+    "AXES",
+    "Axis",
+    "BatteryLine",
     "Group",
     "GroupSummary",
+    "Moment",
     "RunRecord",
     "RunSummary",
     "Spread",
     "Summary",
+    "battery_line",
+    "energy_words",
     "expected_of",
     "find",
     "group",
@@ -22,4 +31,5 @@ __all__ = [
     "summaries",
     "summarise",
     "title",
+    "x_axes",
 ]
