@@ -32,6 +32,12 @@ NEEDS = {
     "training.options": {"training.algorithm": "some.module:Step"},
     "radio.options": {"radio.model": "some.module:Channel"},
     "population.correlations": {"population.preset": "phones"},
+    "time.deadline_s": {"time.mode": "over-commit"},
+    "time.over_commit": {"time.mode": "over-commit"},
+    **{
+        f"time.{key}": {"time.mode": "asynchronous"}
+        for key in ("concurrency", "buffer", "buffer_counts", "staleness_exponent")
+    },
 }
 
 #: Keys that may not.
@@ -107,13 +113,30 @@ COUNTS = {
     "population.correlations": [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
     "population.width": "random",
     "population.grow_every": 7,
+    "time.mode": "asynchronous",
+    "time.deadline_s": 7.0,
+    "time.over_commit": 2.0,
+    "time.concurrency": 7,
+    "time.buffer": 7,
+    "time.buffer_counts": "arrivals",
+    "time.staleness_exponent": 0.0,
+    "time.download_bits_per_s": 1e6,
+    "energy.preset": "none",
+    "energy.amplifier_efficiency": 0.3,
+    "energy.circuit_power_w": 0.1,
     "privacy.clip_norm": 1.0,
     "privacy.delta": 0.1,
     "privacy.noise": "seeded",
 }
 
 #: Keys that have one value, or that need others to be changed as well.
-BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier", "population.fixed_width"}
+BOUND = {
+    "radio.fading",
+    "radio.gains",
+    "privacy.noise_multiplier",
+    "population.fixed_width",
+    "time.first",
+}
 
 
 def experiment(**values):

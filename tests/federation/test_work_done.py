@@ -15,6 +15,7 @@ from slimfl.data import synthetic
 from slimfl.engines import Workload, torch_engine
 from slimfl.federation import Simulation
 from slimfl.nn.widths import active_width
+from slimfl.training import planned_images
 
 DATASET = synthetic(train=300, test=20, size=6)
 FOUR = (0.25, 0.5, 0.75, 1.0)
@@ -82,6 +83,25 @@ def test_images_and_multiply_adds_are_those_of_the_batches_taken(
     assert line["multiply_adds"] == work
     # an image counts once however many widths it trained; the widest is in every step
     assert line["images"] == sum(max(seen) for seen in counts)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_images_of_a_round_are_known_before_it(lesson):
+    sim = Simulation(experiment(LESSONS[lesson]), dataset=DATASET)
+    for number in (1, 2):
+        planned = [
+            planned_images(
+                sim.experiment.training,
+                task.work,
+                int(sim.partition.sizes[task.device]),
+                width_count=len(FOUR),
+                seed=sim.experiment.seed,
+                round=number,
+                device=task.device,
+            ).tolist()
+            for task in sim.plan().tasks
+        ]
+        assert planned == walked(sim, number)
 
 
 class CountsImages(nn.Module):

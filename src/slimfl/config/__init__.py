@@ -28,6 +28,7 @@ from slimfl.config.sections import (
     ServerSection,
     TrainingSection,
 )
+from slimfl.config.time import EnergySection, TimeSection
 
 __all__ = [
     "CHANNELS",
@@ -36,6 +37,7 @@ __all__ = [
     "DataSection",
     "DeviceClass",
     "Distribution",
+    "EnergySection",
     "Experiment",
     "FederationSection",
     "FlowerSection",
@@ -46,6 +48,7 @@ __all__ = [
     "RadioSection",
     "Section",
     "ServerSection",
+    "TimeSection",
     "TrainingSection",
     "build",
     "dump",

@@ -20,6 +20,7 @@ from slimfl.config.base import (
     at_least,
 )
 from slimfl.config.population import PopulationSection
+from slimfl.config.time import EnergySection, TimeSection
 from slimfl.naming import module_of
 
 #: The widths of a network: one byte per parameter says to which of them it belongs.
@@ -188,8 +189,9 @@ class RadioSection(Section):
     split_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.1
     """`outage`: how often segment 1 may be lost; the rest of the power is for the others."""
     model: str = "outage"
-    """`outage` (block fading with Shannon thresholds), or `package.module:Name`, a channel of your
-    own; `own` in the folder of a run whose channel was given in Python."""
+    """`outage` (block fading with Shannon thresholds), `rate-adaptive` (the same gains, and every
+    device sends as fast as its own allows), or `package.module:Name`, a channel of your own; `own`
+    in the folder of a run whose channel was given in Python."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a channel of your own."""
     fading: Literal["rayleigh"] = "rayleigh"
@@ -349,6 +351,8 @@ class Experiment(Section):
     federation: FederationSection = Field(default_factory=FederationSection)
     server: ServerSection = Field(default_factory=ServerSection)
     population: PopulationSection = Field(default_factory=PopulationSection)
+    time: TimeSection = Field(default_factory=TimeSection)
+    energy: EnergySection = Field(default_factory=EnergySection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
 
@@ -451,6 +455,22 @@ class Experiment(Section):
                 "federation.absent needs federation.average = uniform and no privacy: how many "
                 "samples an absent device holds, and what noise it needs, is not known"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _time_suits_the_rest(self) -> Experiment:
+        if self.time.mode != "wait-for-all" and self.privacy.clip_norm is not None:
+            raise ValueError(
+                'privacy needs time.mode = "wait-for-all": how long a device takes depends on how '
+                "many samples it holds, and so would who is counted"
+            )
+        for key in ("first", "concurrency"):
+            wanted = getattr(self.time, key)
+            if wanted is not None and wanted > self.federation.devices:
+                raise ValueError(
+                    f"time.{key} is {wanted} and there are {self.federation.devices} devices; "
+                    f"give at most {self.federation.devices}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -54,6 +54,11 @@ class SlimFLStrategy(Strategy):
     ) -> None:
         if experiment.engine != "flower":
             raise RequestError('a strategy works with devices of Flower: give engine = "flower"')
+        if experiment.time.mode == "asynchronous":
+            raise RequestError(
+                "Flower's own loop has rounds that all devices begin together: use `slimfl run`, "
+                "or another time.mode"
+            )
         self.simulation = Simulation(
             experiment, dataset=dataset, channel=channel, method=method, engine=deployed(grid)
         )

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from slimfl.engines import Task
+from slimfl.federation.clock.synchronous import RoundTime
 from slimfl.methods import Assignment, State
 from slimfl.population import Population
 from slimfl.radio import Links, Signal
@@ -23,7 +24,9 @@ class Plan:
     channel_state: State
     """The channel's memory after this round."""
     absent: list[int]
-    """Devices that were asked and did not answer."""
+    """Devices that were asked and of which nothing comes: gone, silent, or cut off."""
+    timing: RoundTime
+    """How long the devices work, and what that takes; those that are cut off have a row as well."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a device that was asked does not train, by its id."""
     began_s: float = field(default_factory=time.perf_counter)

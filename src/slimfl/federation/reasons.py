@@ -4,8 +4,10 @@ A device that was asked and delivered all that it was to send has no reason here
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from slimfl.federation.plan import Plan
+if TYPE_CHECKING:
+    from slimfl.federation.plan import Plan
 
 #: It could not be reached.
 OFFLINE = "offline"
@@ -13,6 +15,10 @@ OFFLINE = "offline"
 NO_ANSWER = "no answer"
 #: The method's width is wider than it trains.
 NOT_ABLE = "not able"
+#: Its battery is empty, or was before its work was done.
+BATTERY = "battery"
+#: The round ended before its upload did.
+DEADLINE = "deadline"
 #: Its update made no sense.
 REFUSED = "refused"
 
@@ -23,7 +29,7 @@ def outage(segment: int) -> str:
 
 
 def missing(
-    plan: Plan, rows: Iterable[int], arrived: Iterable[tuple[int, ...]], refused: Iterable[int]
+    plan: "Plan", rows: Iterable[int], arrived: Iterable[tuple[int, ...]], refused: Iterable[int]
 ) -> dict[str, list[int]]:
     """The devices by the reason for which something of theirs is missing.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,8 @@ from slimfl.federation.round_book import RoundBook
 from slimfl.federation.updates import RefusedUpdateError, check_update
 from slimfl.methods import Arrival, Positions
 from slimfl.nn import ChannelOrder, Segments, Vector, flat_order
-from slimfl.radio import Channel, Links, Payload, Signal
+from slimfl.radio import Channel, Links, Payload, Receptions, Signal
+from slimfl.radio.supply import drawn
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,20 @@ REMEMBERED = 256
 
 #: Updates that are received together: few enough to hold in memory.
 RECEIVED_AT_ONCE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """What came of some updates; columns are in the order of `updates`."""
+
+    updates: dict[int, Update]
+    """By their rows in the plan."""
+    links: Links
+    receptions: Receptions
+    arrivals: dict[int, Arrival]
+    """By row, where something usable came through."""
+    refused: list[int]
+    """Devices whose update made no sense."""
 
 
 class Receiver:
@@ -44,6 +59,7 @@ class Receiver:
         filters: Sequence[Filter],
     ) -> None:
         self.channel, self.segments, self.filters = channel, segments, filters
+        self.energy = experiment.energy
         self.measured = experiment.radio.gains == "measured"
         self.by_samples = experiment.federation.average == "samples"
         self._where: dict[tuple[int, ...], Positions] = {}
@@ -60,32 +76,38 @@ class Receiver:
         self, plan: Plan, outcomes: Iterator[Outcome], book: RoundBook
     ) -> Iterator[Arrival]:
         """Receive updates, a bounded number at a time, and pass on what came through."""
-        for begin in range(0, len(plan), RECEIVED_AT_ONCE):
-            rows = range(begin, min(begin + RECEIVED_AT_ONCE, len(plan)))
-            came = {row: self._usable(plan, row, next(outcomes)) for row in rows}
-            arrived = self._receive(
-                plan, {row: update for row, update in came.items() if update is not None}, book
-            )
+        for rows, got in self.received(plan, outcomes):
+            book.receive(list(got.updates), list(got.updates.values()), got.links, got.receptions)
+            book.refused += got.refused
             for row in rows:
-                arrival = arrived.get(row)
+                arrival = got.arrivals.get(row)
                 if self.filters:
                     arrival = self._filtered(plan, row, arrival)
                 if arrival is not None:
                     yield arrival
+
+    def received(
+        self, plan: Plan, outcomes: Iterator[Outcome]
+    ) -> Iterator[tuple[Sequence[int], Received]]:
+        """What comes through, for a bounded number of rows at a time."""
+        for begin in range(0, len(plan), RECEIVED_AT_ONCE):
+            rows = range(begin, min(begin + RECEIVED_AT_ONCE, len(plan)))
+            came = {row: self._usable(plan, row, next(outcomes)) for row in rows}
+            yield (
+                rows,
+                self._receive(plan, {row: one for row, one in came.items() if one is not None}),
+            )
         # an engine may have a last word, such as that there was no quorum
         next(outcomes, None)
 
-    def _receive(
-        self, plan: Plan, updates: dict[int, Update], book: RoundBook
-    ) -> dict[int, Arrival]:
+    def _receive(self, plan: Plan, updates: dict[int, Update]) -> Received:
         """What comes through of some updates, by their rows in the plan."""
-        rows, sent = list(updates), [plan.signals[row] for row in updates]
+        sent = [plan.signals[row] for row in updates]
         links = self._links(plan, updates)
-        orders = [plan.assignments[row].channels for row in rows]
+        orders = [plan.assignments[row].channels for row in updates]
         payloads = self._payloads(sent, list(updates.values()), orders)
-        receptions = self.channel.receive(links, sent, payloads)
-        book.receive(rows, list(updates.values()), links, receptions)
-        arrived = {}
+        receptions = drawn(self.energy, self.channel.receive(links, sent, payloads))
+        arrived, refused = {}, []
         for k, (row, update) in enumerate(updates.items()):
             delivered = sent[k].segments_decoded(int(receptions.decoded[k]))
             if not delivered:
@@ -102,12 +124,12 @@ class Receiver:
                     update.device,
                     error,
                 )
-                book.refused.append(update.device)
+                refused.append(update.device)
                 continue
             weight = float(update.samples) if self.by_samples else 1.0
-            device, where = plan.devices.device(row), self._positions(delivered, orders[k])
+            device, where = plan.devices.device(row), self.positions(delivered, orders[k])
             arrived[row] = Arrival(device, parameters, where, weight)
-        return arrived
+        return Received(updates, links, receptions, arrived, refused)
 
     def _filtered(self, plan: Plan, row: int, arrival: Arrival | None) -> Arrival | None:
         """What the filters let pass; they also see the devices of which nothing came."""
@@ -128,7 +150,7 @@ class Receiver:
             [decoded] = self.channel.receive(plan.links.take([row]), [sent], None).decoded.tolist()
         if not decoded:
             return None
-        return self._positions(sent.segments_decoded(decoded), plan.assignments[row].channels)
+        return self.positions(sent.segments_decoded(decoded), plan.assignments[row].channels)
 
     def _usable(self, plan: Plan, row: int, outcome: Outcome) -> Update | None:
         """The update of a device, None with a word in the log if nothing usable came."""
@@ -166,7 +188,7 @@ class Receiver:
         expected = self.segments.segment_of.shape
         return [
             [
-                update.parameters[self._positions(message, order)].copy().view(np.uint8)
+                update.parameters[self.positions(message, order)].copy().view(np.uint8)
                 if update.parameters.shape == expected  # else it is refused on arrival
                 else np.zeros(0, np.uint8)
                 for message in sent.messages
@@ -186,10 +208,10 @@ class Receiver:
             return parameters
         parameters = parameters.copy()
         for message, content in zip(sent.messages, payload, strict=False):
-            parameters[self._positions(message, order)] = content.view(np.float32)
+            parameters[self.positions(message, order)] = content.view(np.float32)
         return parameters
 
-    def _positions(self, which: tuple[int, ...], order: ChannelOrder | None) -> Positions:
+    def positions(self, which: tuple[int, ...], order: ChannelOrder | None) -> Positions:
         """Where the parameters of some segments stand; one object per set, all as a slice."""
         if len(which) == len(self.segments.widths):
             return ALL

@@ -11,6 +11,7 @@ import pydantic
 
 from slimfl.engines import Score
 from slimfl.errors import RunError
+from slimfl.federation.clock.work_times import TRAINING_PASSES
 from slimfl.federation.plan import Plan
 from slimfl.federation.reasons import missing
 from slimfl.federation.round_book import RoundBook
@@ -18,12 +19,14 @@ from slimfl.federation.setting import Setting
 from slimfl.federation.storage.record import MOST, RoundRecord, Seconds
 from slimfl.training import learning_rates, local_steps
 
-#: A training step is a forward pass and a backward pass of about twice the work.
-TRAINING_PASSES = 3
-
 
 def round_record(
-    setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score], trained_s: float
+    setting: Setting,
+    plan: Plan,
+    book: RoundBook,
+    scores: Mapping[int, Score],
+    trained_s: float,
+    clock: Mapping[str, Any],
 ) -> RoundRecord:
     """The line of a round.
 
@@ -33,6 +36,7 @@ def round_record(
         book: what happened.
         scores: of the widths that were tested, by their index.
         trained_s: when training ended, on the clock of `plan.began_s`.
+        clock: what is recorded of virtual time and energy.
     """
     names = [f"{width}x" for width in setting.experiment.model.widths]
     losses = book.losses
@@ -58,7 +62,8 @@ def round_record(
         "images": book.images,
         "multiply_adds": _training_work(setting, book),
         "paper_mflops": _paper_mflops(setting, plan),
-        **(_details(setting, plan, book, scores) if setting.in_detail else {}),
+        **clock,
+        **(_details(setting, plan, book, scores) if _reasons_count(setting) else {}),
         **({"privacy": setting.privacy.spent()} if setting.privacy else {}),
         "seconds": Seconds(
             training=trained_s - plan.began_s, evaluation=time.perf_counter() - trained_s
@@ -71,6 +76,11 @@ def round_record(
         raise RunError(
             f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
         ) from None
+
+
+def _reasons_count(setting: Setting) -> bool:
+    """Whether devices can be missing for another reason than the channel."""
+    return setting.in_detail or setting.experiment.time.mode != "wait-for-all"
 
 
 def _details(

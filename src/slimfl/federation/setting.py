@@ -30,6 +30,7 @@ from slimfl.methods import method as method_by_name
 from slimfl.naming import as_options
 from slimfl.nn import build, check, flatten, multiply_adds, output_shape, segments
 from slimfl.population import Population, population_digest, population_of, widest_widths
+from slimfl.population.computing_energy import joule_per_mac
 from slimfl.radio import Channel, SignalMaker, build_channel, segment_bits, signal
 from slimfl.training import configured_step, step
 
@@ -105,6 +106,12 @@ class Setting:
                 experiment.privacy, experiment.federation.devices, experiment.seed
             )
             self.filters = [Clip(experiment.privacy.clip_norm), self.privacy]
+        self.joule_per_mac = joule_per_mac(self.population, experiment.energy.preset)
+        if self.privacy is not None and np.isfinite(self.population.battery_j).any():
+            raise RequestError(
+                "privacy needs devices without batteries: when one is empty depends on how many "
+                "samples it holds, and so would who is counted"
+            )
         self.signals = SignalMaker(experiment.radio, len(widths), tuple(self.segment_bits.tolist()))
         if self.signals.per_device:
             ratios = mean_noise_to_power(self.channel, self.population)

@@ -19,9 +19,14 @@ from torch import nn
 from slimfl.config import Experiment
 from slimfl.engines import Outcome, Score
 from slimfl.errors import RequestError, RunError
+from slimfl.federation.asynchronous import NOBODY_LEFT, AsynchronousRounds
+from slimfl.federation.clock.batteries import Batteries
+from slimfl.federation.clock.recorded import clock_fields
+from slimfl.federation.clock.synchronous import asked_share, round_time
+from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
 from slimfl.federation.plan import Plan
-from slimfl.federation.reasons import NO_ANSWER, NOT_ABLE, OFFLINE
+from slimfl.federation.reasons import BATTERY, NO_ANSWER, NOT_ABLE, OFFLINE
 from slimfl.federation.receiver import Receiver
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
@@ -31,6 +36,7 @@ from slimfl.federation.storage.fitting import check_fits, made_with
 from slimfl.federation.storage.part_state import checked_state, shapes
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.state_space import space_warning
+from slimfl.federation.work import Work
 from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
 from slimfl.population import Device, Population, widest_widths
@@ -46,6 +52,9 @@ class Simulation(Setting):
     def __init__(self, experiment: Experiment, **given: Any) -> None:
         super().__init__(experiment, **given)
         self.round = 0
+        self.clock_s = 0.0
+        """Virtual time since the run began."""
+        self.batteries = Batteries(self.population.battery_j)
         self.global_model: Vector = flatten(self.network)
         self.receiver = Receiver(
             self.experiment, self.channel, self.network, self.segments, self.filters
@@ -54,13 +63,20 @@ class Simulation(Setting):
             self._method_words, self.method.initial_state(self.global_model)
         )
         self.channel_state = checked_state(
-            self._channel_words, self.channel.start(self.population, experiment.seed)
+            self.channel_words, self.channel.start(self.population, experiment.seed)
         )
+        asynchronous = experiment.time.mode == "asynchronous"
+        self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
     def checkpoint(self) -> Checkpoint:
         """All that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
         tensors |= self._kept
+        state["clock_s"] = self.clock_s
+        if self.asynchronous is not None:
+            arrays, values = self.asynchronous.state()
+            tensors |= arrays
+            state["asynchronous"] = values
         if self.privacy is not None:
             state |= self.privacy.state()
         states = self.engine.states
@@ -77,6 +93,11 @@ class Simulation(Setting):
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
         self.method_state = _taken(tensors, "method/")
         self.channel_state = _taken(tensors, "channel/")
+        self.clock_s = checkpoint.state.get("clock_s", 0.0)
+        self.batteries.restore(_taken(tensors, "clock/"))
+        if self.asynchronous is not None:
+            under_way = _taken(tensors, "flight/")
+            self.asynchronous.restore(under_way, checkpoint.state["asynchronous"])
         if self.privacy is not None:
             self.privacy.restore(checkpoint.state)
         if checkpoint.device_files:
@@ -88,10 +109,11 @@ class Simulation(Setting):
 
     @property
     def _kept(self) -> State:
-        """What method and channel keep, under the names that a checkpoint has for it."""
+        """What method, channel and batteries keep, by the names that a checkpoint has for it."""
         return {
             **{f"method/{name}": value for name, value in self.method_state.items()},
             **{f"channel/{name}": value for name, value in self.channel_state.items()},
+            **{f"clock/{name}": value for name, value in self.batteries.state().items()},
         }
 
     @property
@@ -99,7 +121,8 @@ class Simulation(Setting):
         return f"method {self.method.name!r}"
 
     @property
-    def _channel_words(self) -> str:
+    def channel_words(self) -> str:
+        """The channel, as sentences call it."""
         return f"channel {type(self.channel).__name__}"
 
     @property
@@ -120,33 +143,46 @@ class Simulation(Setting):
 
     def step(self) -> RoundRecord:
         """One round; returns its record."""
+        if self.asynchronous is not None:
+            return self.asynchronous.step()
         plan = self.plan()
-        return self.collect(plan, self._outcomes(plan))
+        return self.collect(plan, self.outcomes(plan))
 
     def plan(self) -> Plan:
         """The next round: who takes part, what each device trains and sends, over which link."""
-        seed, number = self.experiment.seed, self.round + 1
-        who = cohort(self.experiment.federation, seed, number, self.availability)
-        asked = self._limited(self.population.take(np.array(who.active, np.int64)), number)
+        number = self.round + 1
+        share = asked_share(self.experiment)
+        section = self.experiment.federation.model_copy(update={"participation": share})
+        who = cohort(section, self.experiment.seed, number, self.availability)
+        active = np.array(who.active, np.int64)
+        is_empty = self.batteries.empty
+        gone = is_empty[active]
+        work = self.work(number, active[~gone])
+        timing = round_time(self.experiment, work.costs, self.batteries)
+        empty = active[gone].tolist()
+        reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
+        reasons |= {device: BATTERY for device in who.dropped_out if is_empty[device]}
+        reasons |= dict.fromkeys(work.unable, NOT_ABLE) | dict.fromkeys(empty, BATTERY)
+        reasons |= timing.cut_off
+        absent = sorted([*who.dropped_out, *empty, *timing.cut_off])
+        rows = np.flatnonzero(timing.in_time).tolist()
+        return work.plan(number, rows, absent, timing, reasons)
+
+    def work(self, number: int, ids: NDArray[np.int64]) -> Work:
+        """What the method has these devices do in a round, and what that costs them."""
+        asked = self._limited(self.population.take(ids), number)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
         assignments = [assignment for assignment in assigned if assignment is not None]
-        reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
-        if len(rows) < len(asked):
-            reasons |= dict.fromkeys({*who.active} - {*devices.ids.tolist()}, NOT_ABLE)
+        seed = self.experiment.seed
         links, state = self.channel.links(self.channel_state, number, devices, seed)
-        state = checked_state(self._channel_words, state, self.channel_state)
-        return Plan(
-            number,
-            devices,
-            assignments,
-            self.signals.signals((each.messages for each in assignments), links.noise_to_power),
-            links,
-            state,
-            who.dropped_out,
-            reasons,
-        )
+        state = checked_state(self.channel_words, state, self.channel_state)
+        messages = (each.messages for each in assignments)
+        signals = self.signals.signals(messages, links.noise_to_power)
+        costs = task_costs(self, number, devices, assignments, signals, links)
+        unable = sorted({*asked.ids.tolist()} - {*devices.ids.tolist()})
+        return Work(devices, assignments, signals, links, state, costs, unable)
 
     def _limited(self, devices: Population, number: int) -> Population:
         """The devices as wide as the policy lets them be in a round."""
@@ -166,8 +202,8 @@ class Simulation(Setting):
         )
 
     def charge(self, devices: Population) -> NDArray[np.float64] | None:
-        """The share of its battery that each device has left; None where nobody keeps count."""
-        return None
+        """The share of its battery that each device has left; None where nobody has one."""
+        return self.batteries.share(devices.ids) if self.batteries.any else None
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
         """What arrives of the devices' updates, what is merged, what is recorded."""
@@ -175,21 +211,32 @@ class Simulation(Setting):
         for each in self.filters:
             each.begin(plan.round, self.global_model)
         stream = self.receiver.arrivals(plan, outcomes, book)
-        arrivals = Arrivals(
-            self.global_model,
-            stream,
-            on_sums(self.filters),
-            asked=len(plan) + len(plan.absent),
-            absent=self.experiment.federation.absent,
+        self.merge(
+            Arrivals(
+                self.global_model,
+                stream,
+                on_sums(self.filters),
+                asked=len(plan) + len(plan.absent),
+                absent=self.experiment.federation.absent,
+            )
         )
-        model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
         for _ in stream:  # what a method does not look at was trained and sent all the same
             pass
+        before_s = self.clock_s
+        self.channel_state, self.round = plan.channel_state, plan.round
+        self.clock_s += plan.timing.duration_s
+        self.batteries.drain(plan.timing.ids, plan.timing.used_j)
+        trained_s = time.perf_counter()
+        clock = clock_fields(before_s, self.clock_s, plan.timing, self.batteries)
+        if self.batteries.empty.all():
+            clock["stopped_by"] = NOBODY_LEFT
+        return round_record(self, plan, book, self.scores(plan.round), trained_s, clock)
+
+    def merge(self, arrivals: Arrivals) -> None:
+        """Let the method make the next model of what arrived."""
+        model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
         state = checked_state(self._method_words, state, self.method_state)
         self.global_model, self.method_state = self._checked_model(model), state
-        self.channel_state, self.round = plan.channel_state, plan.round
-        trained_s = time.perf_counter()
-        return round_record(self, plan, book, self._scores(plan.round), trained_s)
 
     def _checked_model(self, model: Vector) -> Vector:
         """What a method made of the model, as engines and checkpoints need it."""
@@ -204,7 +251,7 @@ class Simulation(Setting):
         random = partial(generator, self.experiment.seed, "assignment", number, device.id)
         return self.method.assign(device, number, random)
 
-    def _scores(self, number: int) -> dict[int, Score]:
+    def scores(self, number: int) -> dict[int, Score]:
         """The model tested at the widths of the method, where that is due."""
         due = number % self.experiment.federation.evaluate_every == 0
         if not due and number != self.experiment.rounds:
@@ -216,7 +263,7 @@ class Simulation(Setting):
             scored = self.engine.evaluate(self.global_model, tested)
         return dict(zip(tested, scored, strict=True))
 
-    def _outcomes(self, plan: Plan) -> Iterator[Outcome]:
+    def outcomes(self, plan: Plan) -> Iterator[Outcome]:
         """The engine's outcomes; an error says in which round, on which device it happened."""
         tasks = plan.tasks
         outcomes = self.engine.train(plan.round, self.global_model, tasks)

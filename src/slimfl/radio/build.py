@@ -3,10 +3,11 @@
 from slimfl.config import OWN, RadioSection
 from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
+from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.channel import Channel
 from slimfl.radio.outage import outage_channel
 
-CHANNEL_MODELS = {"outage": outage_channel}
+CHANNEL_MODELS = {"outage": outage_channel, "rate-adaptive": adaptive_channel}
 
 
 def build_channel(section: RadioSection) -> Channel:

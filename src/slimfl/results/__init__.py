@@ -1,5 +1,7 @@
 """Reading run folders: typed records, summaries over rounds and seeds, curves as plain lists."""
 
+from slimfl.results.axes import AXES, Axis, x_axes
+from slimfl.results.batteries import BatteryLine, Moment, battery_line
 from slimfl.results.devices import (
     DeviceSummary,
     GroupDeviceSummary,
@@ -7,6 +9,7 @@ from slimfl.results.devices import (
     device_summary,
     group_device_summaries,
 )
+from slimfl.results.energy import energy_words
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, group, title
 from slimfl.results.records import RunRecord, find, load
@@ -15,16 +18,22 @@ from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary, summaries, summarise
 
 __all__ = [
+    "AXES",
+    "Axis",
+    "BatteryLine",
     "DeviceSummary",
     "Group",
     "GroupDeviceSummary",
     "GroupSummary",
+    "Moment",
     "RunRecord",
     "RunSummary",
     "Spread",
     "Summary",
+    "battery_line",
     "delivery",
     "device_summary",
+    "energy_words",
     "expected_of",
     "find",
     "group",
@@ -34,4 +43,5 @@ __all__ = [
     "summaries",
     "summarise",
     "title",
+    "x_axes",
 ]

@@ -9,6 +9,9 @@ from statistics import fmean, pstdev
 from typing import Any, Self
 
 from slimfl.federation import RoundRecord, convergence, finished
+from slimfl.results.axes import clock_s
+from slimfl.results.batteries import Moment, emptied
+from slimfl.results.energy import computing_counted, energy_presets
 from slimfl.results.groups import BUILT_IN_CHANNEL
 from slimfl.results.learned import run_learned_above
 from slimfl.results.records import RunRecord
@@ -109,6 +112,16 @@ class RunSummary:
     """The accuracy, a fraction of 1, above which a network is better than guessing."""
     missing: dict[str, int] = field(default_factory=dict)
     """How often something of a device was missing, by reason; empty where devices are alike."""
+    clock_s: float | None = None
+    """Virtual time of all rounds."""
+    compute_energy_j: float | None = None
+    """Computing energy; None for runs of older versions, which did not record it."""
+    energy_presets: list[str] = field(default_factory=list)
+    """By which it is counted."""
+    first_empty: Moment | None = None
+    """When the first battery was empty; None if none was."""
+    half_empty: Moment | None = None
+    """When those of half the devices were."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -153,6 +166,15 @@ def run_summary(record: RunRecord) -> RunSummary:
         own={kind: entry.get("name", "") for kind, entry in record.own.items()},
         learned_above=run_learned_above(record),
         missing=_missing(lines),
+        clock_s=clock_s(lines)[-1] if lines else None,
+        compute_energy_j=(
+            sum(line.compute_energy_j or 0.0 for line in lines)
+            if lines and computing_counted(record)
+            else None
+        ),
+        energy_presets=energy_presets(record) if computing_counted(record) else [],
+        first_empty=emptied(lines, experiment.federation.devices, 0.0),
+        half_empty=emptied(lines, experiment.federation.devices, 0.5),
     )
 
 

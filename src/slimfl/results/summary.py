@@ -104,4 +104,14 @@ def _sum(rows: list[RunSummary], name: str) -> RunSummary:
         training_s=sum(row.training_s for row in rows),
         privacy=None,
         missing={},
+        # one after the other, on devices whose batteries are full again
+        clock_s=_total(row.clock_s for row in rows),
+        compute_energy_j=_total(row.compute_energy_j for row in rows),
+        first_empty=None,
+        half_empty=None,
     )
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)

@@ -10,6 +10,7 @@ from slimfl.training.schedule import (
     learning_rates,
     local_schedule,
     local_steps,
+    planned_images,
 )
 from slimfl.training.steps import STEPS, Forward, Step, UpdateStep, configured_step, step
 
@@ -31,6 +32,7 @@ __all__ = [
     "learning_rates",
     "local_schedule",
     "local_steps",
+    "planned_images",
     "soft_loss",
     "state_shapes",
     "step",

@@ -99,6 +99,23 @@ def local_schedule(
     )
 
 
+def planned_images(
+    section: TrainingSection,
+    work: LocalWork,
+    held: int,
+    *,
+    width_count: int,
+    seed: int,
+    round: int,
+    device: int,
+) -> NDArray[np.int64]:
+    """How many images every width will be trained on: `images_seen` of the schedule to come."""
+    epochs = -(-local_steps(section, held) // _steps_per_epoch(section, held))
+    offsets = _batch_offsets(held, section.batch_size, epochs, section.steps)
+    visits = _visits(section, work, width_count, len(offsets) - 1, (seed, round, device))
+    return np.asarray(np.diff(offsets) @ visits)
+
+
 def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
     if work.step == "one-width" and len(work.widths) != 1 and work.visit != "one":
         raise RequestError(
@@ -189,7 +206,7 @@ def learning_rates(
         case "constant":
             return np.full(steps, section.learning_rate)
         case "cosine":
-            progress = (round - 1) / rounds
+            progress = min((round - 1) / rounds, 1.0)  # a fast device may take more tasks
             return np.full(steps, section.learning_rate * 0.5 * (1 + np.cos(np.pi * progress)))
         case "theorem1":
             t = (round - 1) * steps + np.arange(1, steps + 1)

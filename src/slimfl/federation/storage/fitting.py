@@ -1,6 +1,7 @@
 """Whether a checkpoint belongs to a run: the same settings and data, and arrays that fit."""
 
 import json
+import math
 import re
 from typing import Any
 
@@ -9,15 +10,16 @@ from numpy.typing import NDArray
 
 from slimfl.config import Experiment, round_dependencies
 from slimfl.errors import RequestError
-from slimfl.federation.storage.checkpoint import Checkpoint
+from slimfl.federation.clock.under_way import problem as under_way_problem
+from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
 from slimfl.training import state_shapes
 
 #: What a checkpoint's state calls the values that its rounds depend on.
 MADE_WITH = "made_with"
 
-#: How the names of arrays begin that a method or a channel keeps.
-KEPT = ("method/", "channel/")
+#: How the names of arrays begin that a method, a channel or the clock keeps.
+KEPT = ("method/", "channel/", "clock/")
 
 _WAY_OUT = (
     "put back what belongs to this folder, start the changed experiment in a new one with "
@@ -45,7 +47,7 @@ def check_fits(
 ) -> None:
     """Refuse a checkpoint of another run; one of a version that did not say is judged by shape.
 
-    `kept` are the arrays of method and channel, `method/NAME` and `channel/NAME`.
+    `kept` are the arrays of method, channel and clock, such as `method/NAME`.
     """
     here = made_with(experiment, data_sha256)[MADE_WITH]
     there = checkpoint.state.get(MADE_WITH, here)
@@ -62,6 +64,12 @@ def check_fits(
             f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
         )
     _check_arrays(checkpoint, experiment, parameters, kept)
+    clock_s = checkpoint.state.get("clock_s", 0.0)
+    if type(clock_s) is not float or not 0 <= clock_s < math.inf:
+        raise _unfit(checkpoint, "its clock_s is not a time")
+    left_j = checkpoint.tensors.get("clock/battery_left_j", np.zeros(0))
+    if left_j.dtype != np.float64 or not (left_j >= 0).all():
+        raise _unfit(checkpoint, "its batteries hold what no battery does")
     heard = checkpoint.state.get("heard")
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
@@ -77,11 +85,17 @@ def _check_arrays(
     if model is None or model.shape != (parameters,) or model.dtype != np.float32:
         found = "none" if model is None else f"one of shape {model.shape} ({model.dtype})"
         raise _unfit(checkpoint, f"the model has {parameters} parameters (float32); it has {found}")
+    under_way = {name: tensors.pop(name) for name in list(tensors) if name.startswith("flight/")}
+    if under_way or experiment.time.mode == "asynchronous":
+        wrong = _under_way_problem(checkpoint, experiment, parameters, under_way)
+        if wrong is not None:
+            raise _unfit(checkpoint, wrong)
     states = {name: tensors.pop(name) for name in list(tensors) if name.startswith(KEPT)}
     if shapes(states) != kept:
         there = shapes(states)
         raise _unfit(
-            checkpoint, f"method and channel keep {kept or 'nothing'}; it has {there or 'nothing'}"
+            checkpoint,
+            f"method, channel and clock keep {kept or 'nothing'}; it has {there or 'nothing'}",
         )
     for name, value in states.items():
         if not is_stored(value):
@@ -105,6 +119,18 @@ def _check_arrays(
             )
         if not _are_devices(devices, experiment.federation.devices):
             raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
+
+
+def _under_way_problem(
+    checkpoint: Checkpoint, experiment: Experiment, parameters: int, arrays: Tensors
+) -> str | None:
+    """What cannot be so in what asynchronous devices are doing."""
+    state = checkpoint.state.get("asynchronous")
+    if experiment.time.mode != "asynchronous" or not isinstance(state, dict):
+        return "only asynchronous rounds have devices at work, and they all do"
+    plain = {name.removeprefix("flight/"): value for name, value in arrays.items()}
+    widths, devices = len(experiment.model.widths), experiment.federation.devices
+    return under_way_problem(plain, state, parameters, widths, devices)
 
 
 def _are_devices(devices: NDArray[np.int64], count: int) -> bool:

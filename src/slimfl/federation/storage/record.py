@@ -109,6 +109,25 @@ class RoundRecord(_Part):
     """Images that devices trained on; version 0.1 did not record it."""
     multiply_adds: Count | None = None
     paper_mflops: Amount
+    duration_s: Amount | None = None
+    """Virtual time from the round before to this one; older versions recorded none of these."""
+    clock_s: Amount | None = None
+    """Virtual time since the run began."""
+    finished_s: list[Amount] | None = None
+    """For each of `devices`, when its upload ended, since its task began; absent if all did at
+    once."""
+    compute_energy_j: Amount | None = None
+    """Computing energy of all devices that began, by the presets of the run."""
+    cut_off_energy_j: Amount | None = None
+    """Transmit energy of uploads that were cut off, beside `energy_j`."""
+    drained: list[Count] | None = None
+    """Devices with a battery that worked in this round."""
+    battery_left_j: list[Amount] | None = None
+    """For each of `drained`, the charge after the round."""
+    empty: Count | None = None
+    """Devices whose battery is empty after the round; absent where no device has one."""
+    staleness: list[Amount | None] | None = None
+    """Asynchronous: for each segment, the mean staleness of what was merged; None if nothing."""
     missing: dict[Reason, list[Count]] | None = None
     """Devices by the reason for which something of theirs is missing; recorded where devices
     differ."""
@@ -117,7 +136,7 @@ class RoundRecord(_Part):
     devices differ."""
     privacy: PrivacySpent | None = None
     stopped_by: str | None = None
-    """The callback that ended the run after this round."""
+    """The callback that ended the run after this round, or `no device left`."""
     seconds: Seconds
 
     def misfit(self, experiment: Experiment) -> str | None:
@@ -128,14 +147,18 @@ class RoundRecord(_Part):
                 return f"{key} has a width that the experiment has not"
         if self.label_accuracy is not None and not self.label_accuracy.keys() <= names:
             return "label_accuracy has a width that the experiment has not"
-        return self._segments_misfit(len(names)) or self._devices_misfit(
-            experiment.federation.devices
+        return (
+            self._segments_misfit(len(names))
+            or self._devices_misfit(experiment.federation.devices)
+            or self._repetition(experiment.time.mode == "asynchronous")
         )
 
     def _segments_misfit(self, segments: int) -> str | None:
         for key in ("delivered", "bits_sent", "bits_decoded", "bits_dropped"):
             if len(getattr(self, key)) != segments:
                 return f"{key} must have {segments} values, one per segment"
+        if self.staleness is not None and len(self.staleness) != segments:
+            return f"staleness must have {segments} values, one per segment"
         if max(self.delivered) > len(self.devices):
             return "delivered counts more devices than there were"
         if max(self.decoded, default=0) > segments:
@@ -143,18 +166,31 @@ class RoundRecord(_Part):
         return None
 
     def _devices_misfit(self, devices: int) -> str | None:
-        for key in ("decoded", "gains"):
+        for key in ("decoded", "gains", "finished_s"):
             values = getattr(self, key)
             if values is not None and len(values) != len(self.devices):
                 return f"{key} must have one value for each of devices"
+        drained, left = self.drained or [], self.battery_left_j or []
+        if len(drained) != len(left) or len({*drained}) < len(drained):
+            return "drained must be different devices, and battery_left_j one value for each"
+        if max([*drained, (self.empty or 0) - 1], default=0) >= devices:
+            return f"drained and empty are about {devices} devices"
         asked = [*self.devices, *self.dropped_out]
-        if max(asked, default=0) >= devices or len(set(asked)) < len(asked):
+        if max(asked, default=0) >= devices:
             return f"devices and dropped_out must be different numbers below {devices}"
         absent = [device for each in (self.missing or {}).values() for device in each]
         if max(absent, default=0) >= devices or len(set(absent)) < len(absent):
             return f"missing must name different devices, by numbers below {devices}"
         if len(self.refused) > len(self.devices) or not set(self.refused) <= set(self.devices):
             return "refused must be some of devices"
+        return None
+
+    def _repetition(self, asynchronous: bool) -> str | None:
+        """A device takes part in a round once; between two merges a fast one may do so again."""
+        heard = set(self.devices) if asynchronous else self.devices
+        asked = [*heard, *self.dropped_out]
+        if len(set(asked)) < len(asked):
+            return "devices and dropped_out must be different numbers"
         return None
 
 

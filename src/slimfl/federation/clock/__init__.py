@@ -1,0 +1,1 @@
+"""Virtual time: how long devices work, when a round ends, and what it takes from batteries."""

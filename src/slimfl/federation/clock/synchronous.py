@@ -1,0 +1,98 @@
+"""A synchronous round on the clock: who is in time, how long it lasts, what it takes from devices.
+
+A device that is cut off, because the round ended or its battery did, has done as much of its work
+as the time or the charge allowed. What it learnt is lost, its optimiser state included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import Experiment
+from slimfl.federation.clock.batteries import Batteries
+from slimfl.federation.clock.round_end import round_end
+from slimfl.federation.clock.task_costs import TaskCosts
+from slimfl.federation.reasons import BATTERY, DEADLINE
+from slimfl.population.participation import round_half_up
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundTime:
+    """The time and energy of one round; columns are over the devices that began."""
+
+    ids: NDArray[np.int64]
+    in_time: NDArray[np.bool_]
+    finished_s: Floats
+    """When the upload of each ends, had it been left to; since the round began."""
+    duration_s: float
+    compute_j: Floats
+    """Spent on computing, by those that were cut off as well."""
+    transmit_j: Floats
+    used_j: Floats
+    """What the round takes from each battery."""
+    cut_off: dict[int, str]
+    """Devices that began and whose upload did not end in time, with the reason."""
+
+
+def round_time(experiment: Experiment, costs: TaskCosts, batteries: Batteries) -> RoundTime:
+    """The round of devices with these costs."""
+    left_j = batteries.left_j[costs.ids]
+    lasts = left_j >= costs.needed_j
+    finished_s = costs.times.finished_s
+    section = experiment.time
+    end = round_end(
+        costs.ids,
+        finished_s,
+        lasts,
+        costs.heard,
+        deadline_s=section.deadline_s,
+        first=wanted(experiment),
+    )
+    cut_s = np.inf if section.deadline_s is None and wanted(experiment) is None else end.duration_s
+    stopped_s = np.where(end.in_time, np.inf, cut_s)
+    compute_j = costs.compute_j * costs.times.trained_share(stopped_s)
+    transmit_j = costs.transmit_j * costs.times.sent_share(stopped_s)
+    died = ~lasts & (compute_j + transmit_j >= left_j)
+    compute_j = np.minimum(compute_j, left_j)
+    transmit_j = np.minimum(transmit_j, left_j - compute_j)
+    return RoundTime(
+        costs.ids,
+        end.in_time,
+        finished_s,
+        end.duration_s,
+        compute_j,
+        transmit_j,
+        np.where(died, left_j, compute_j + transmit_j),  # to the bit: nothing is left
+        {
+            int(device): BATTERY if empty else DEADLINE
+            for device, empty in zip(costs.ids[~end.in_time], died[~end.in_time], strict=True)
+        },
+    )
+
+
+def wanted(experiment: Experiment) -> int | None:
+    """How many devices a round waits for; None: for all."""
+    section = experiment.time
+    if section.mode == "over-commit":
+        federation = experiment.federation
+        return max(1, round_half_up(federation.participation * federation.devices))
+    return section.first
+
+
+def asked_share(experiment: Experiment) -> float:
+    """The share of the devices that are asked in a round."""
+    share = experiment.federation.participation
+    if experiment.time.mode == "over-commit":
+        share = min(1.0, share * experiment.time.over_commit)
+    return share
+
+
+def no_round_time() -> RoundTime:
+    """Where devices have no common beginning, there is nothing of a round's times."""
+    none, nobody = np.zeros(0), np.zeros(0, np.int64)
+    return RoundTime(nobody, np.zeros(0, np.bool_), none, 0.0, none, none, none, {})

@@ -1,0 +1,56 @@
+"""What some devices are to do: their assignments, signals and links, and what that costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slimfl.federation.clock.synchronous import RoundTime
+from slimfl.federation.clock.task_costs import TaskCosts
+from slimfl.federation.plan import Plan
+from slimfl.methods import Assignment, State
+from slimfl.population import Population
+from slimfl.radio import Links, Signal
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One row per device that has something to do."""
+
+    devices: Population
+    assignments: list[Assignment]
+    signals: list[Signal]
+    links: Links
+    channel_state: State
+    """The channel's memory after it."""
+    costs: TaskCosts
+    unable: list[int] = field(default_factory=list)
+    """Devices for which the method has nothing to do."""
+
+    def __len__(self) -> int:
+        return len(self.assignments)
+
+    def plan(
+        self,
+        number: int,
+        rows: Sequence[int],
+        absent: list[int],
+        timing: RoundTime,
+        reasons: dict[int, str] | None = None,
+    ) -> Plan:
+        """The plan of round `number` for the devices in these rows."""
+        every = len(rows) == len(self)
+        at = np.asarray(rows, np.int64)
+        return Plan(
+            number,
+            self.devices if every else self.devices.take(at),
+            [self.assignments[row] for row in rows],
+            [self.signals[row] for row in rows],
+            self.links if every else self.links.take(at),
+            self.channel_state,
+            absent,
+            timing,
+            reasons or {},
+        )

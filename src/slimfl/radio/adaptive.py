@@ -1,0 +1,67 @@
+"""The paper's channel with a rate that follows the gain: every signal arrives, in its own time.
+
+A device knows its gain and sends message i at what the receiver can decode of it,
+
+    W log2(1 + g P_i / (g (P_{i+1} + ... + P_S) + c)),
+
+so there is no outage; a device with a poor gain is a slow one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slimfl.config import RadioSection
+from slimfl.population import Population
+from slimfl.radio.fading import FADING
+from slimfl.radio.links import Floats, Links, Payload, Receptions
+from slimfl.radio.outage import OutageChannel, alike, per_distinct
+from slimfl.radio.signals import Signal
+from slimfl.radio.units import watt
+
+#: No upload takes longer, however small its gain: a year.
+LONGEST_S = 3.2e7
+
+
+@dataclass(frozen=True)
+class AdaptiveChannel(OutageChannel):
+    """Fading gains that decide how long a signal takes instead of whether it arrives."""
+
+    def receive(
+        self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
+    ) -> Receptions:
+        """All messages of every device."""
+        decoded = np.zeros(len(links), np.int64)
+        airtime_s = np.zeros(len(links))
+        for sent, rows in alike(signals):
+            decoded[rows] = len(sent.messages)
+            rates = rates_hz(sent, links.gains[rows], links.noise_to_power[rows])
+            bits = np.asarray(sent.message_bits)
+            with np.errstate(divide="ignore"):
+                airtime_s[rows] = (bits / (self.bandwidth_hz * rates)).max(axis=1)
+        airtime_s = np.minimum(airtime_s, LONGEST_S)
+        energy_j = airtime_s * per_distinct(watt, links.power_dbm)
+        return Receptions(decoded, np.ones_like(decoded), airtime_s, energy_j)
+
+    def probabilities(self, devices: Population, signal: Signal) -> Floats:
+        """Everything is decoded."""
+        return np.ones((len(devices), len(signal.messages)))
+
+
+def rates_hz(sent: Signal, gains: Floats, noise_to_power: Floats) -> Floats:
+    """[device, message]: the spectral efficiency in bit/s/Hz that each gain supports."""
+    split = np.asarray(sent.coding.split)
+    after = split[::-1].cumsum()[::-1] - split
+    gains, noise = gains[:, None], noise_to_power[:, None]
+    return np.asarray(np.log2(1 + gains * split / (gains * after + noise)))
+
+
+def adaptive_channel(section: RadioSection) -> AdaptiveChannel:
+    """The channel that the `radio` section describes."""
+    return AdaptiveChannel(
+        section.noise + section.implementation_loss_db,
+        section.path_loss_exponent,
+        section.bandwidth_hz,
+        FADING[section.fading](),
+    )

@@ -1,0 +1,14 @@
+"""What sending takes from a device's supply: E = (P / eta + P_circuit) t."""
+
+from dataclasses import replace
+
+from slimfl.config import EnergySection
+from slimfl.radio.links import Receptions
+
+
+def drawn(section: EnergySection, receptions: Receptions) -> Receptions:
+    """Receptions whose energy is what the supply gave; by default what was radiated."""
+    if section.amplifier_efficiency == 1 and section.circuit_power_w == 0:
+        return receptions
+    radiated = receptions.energy_j / section.amplifier_efficiency
+    return replace(receptions, energy_j=radiated + section.circuit_power_w * receptions.airtime_s)

@@ -1,0 +1,61 @@
+"""What became of the batteries of a run, from its metrics and its devices.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slimfl.federation import RoundRecord
+from slimfl.federation.storage.run_folder import RunFolder
+from slimfl.results.axes import clock_s
+from slimfl.results.records import RunRecord
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A round, and the virtual time at its end."""
+
+    round: int
+    clock_s: float
+
+
+@dataclass(frozen=True)
+class BatteryLine:
+    """The charge of all batteries together over the rounds, beginning with full ones."""
+
+    rounds: list[int]
+    seconds: list[float]
+    left_share: list[float]
+    """Of the charge of all batteries at the start."""
+    empty: list[int]
+    """How many devices are empty."""
+
+
+def emptied(lines: Sequence[RoundRecord], devices: int, share: float) -> Moment | None:
+    """When this share of all devices, and at least one, was empty; None if it never came to that.
+
+    A share of 0 asks for the first.
+    """
+    wanted = max(1.0, share * devices)
+    for line, at in zip(lines, clock_s(lines), strict=True):
+        if (line.empty or 0) >= wanted:
+            return Moment(line.round, at)
+    return None
+
+
+def battery_line(run: RunRecord) -> BatteryLine | None:
+    """The batteries of one run; None where its devices have none."""
+    devices = RunFolder(run.path).devices()
+    if devices is None or not np.isfinite(devices.battery_j).any():
+        return None
+    left = np.where(np.isfinite(devices.battery_j), devices.battery_j, 0.0)
+    full = left.sum()
+    shares, empty = [1.0], [int((devices.battery_j <= 0).sum())]
+    for line in run.lines:
+        left[line.drained or []] = line.battery_left_j or []
+        shares.append(float(left.sum() / full) if full else 0.0)
+        empty.append(line.empty or 0)
+    rounds = [0, *(line.round for line in run.lines)]
+    return BatteryLine(rounds, [0.0, *clock_s(run.lines)], shares, empty)

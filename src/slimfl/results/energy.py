@@ -1,0 +1,40 @@
+"""What the rounds of a run took in joule, and by which presets that is counted."""
+
+from __future__ import annotations
+
+from slimfl.federation import RoundRecord
+from slimfl.federation.storage.run_folder import RunFolder
+from slimfl.population.computing_energy import presets_used
+from slimfl.results.records import RunRecord
+
+
+def computing_counted(run: RunRecord) -> bool:
+    """Whether the run recorded the energy of computing; older versions did not."""
+    return all(line.compute_energy_j is not None for line in run.lines)
+
+
+def round_energy_j(line: RoundRecord, computing: bool = True) -> float:
+    """What a round took from all devices: sending, and computing where that is recorded."""
+    sending = line.energy_j + (line.cut_off_energy_j or 0.0)
+    return sending + ((line.compute_energy_j or 0.0) if computing else 0.0)
+
+
+def energy_presets(run: RunRecord) -> list[str]:
+    """The presets of computing energy that the devices of a run have."""
+    default = run.experiment.energy.preset
+    devices = RunFolder(run.path).devices()
+    return [default] if devices is None else presets_used(devices, default)
+
+
+def energy_words(run: RunRecord, computing: bool = True) -> str:
+    """How the joules of a run are counted, for the title of a figure or a table."""
+    section = run.experiment.energy
+    sending = "sending: radiated"
+    if section.amplifier_efficiency != 1 or section.circuit_power_w:
+        sending = (
+            f"sending: amplifier efficiency {section.amplifier_efficiency:g}, "
+            f"circuit {section.circuit_power_w:g} W"
+        )
+    if not computing:
+        return f"{sending}; computing not counted"
+    return f"computing: {', '.join(energy_presets(run))}; {sending}"

@@ -1,0 +1,256 @@
+"""Asynchronous rounds: equal devices are synchronous to the bit, others are walked by hand."""
+
+import heapq
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+import slimfl
+from slimfl.config import build
+from slimfl.errors import RequestError, RunError
+from slimfl.federation import RunFolder, Simulation, run
+
+BASE = {
+    "rounds": 6,
+    "threads": 1,
+    "data": {
+        "dataset": "synthetic",
+        "train_samples": 400,
+        "test_samples": 50,
+        "partition": "iid",
+    },
+    "training": {"steps": 2, "batch_size": 8},
+    "federation": {"devices": 10},
+}
+
+
+def experiment(changes=None, **time):
+    tree = {**BASE, "time": {"mode": "asynchronous", **time}} if time is not None else dict(BASE)
+    for key, value in (changes or {}).items():
+        tree[key] = {**tree.get(key, {}), **value} if isinstance(value, dict) else value
+    return build(tree)
+
+
+def stepped(described, **given):
+    sim = Simulation(described, **given)
+    return sim, [sim.step() for _ in range(described.rounds)]
+
+
+def carried_out(described, path):
+    sim = Simulation(described)
+    run(sim, RunFolder.create(path, sim.experiment, sim.provenance()))
+
+
+def comparable(line):
+    values = line.as_json()
+    for key in ("seconds", "staleness", "missing", "label_accuracy"):
+        values.pop(key, None)
+    return values
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"method": "vanilla-1.0x"},
+        {"radio": {"channel": "good"}},
+        {"federation": {"dropout": 0.3}},
+        {"federation": {"missing": "zero", "absent": "old"}},
+        {"federation": {"average": "samples"}, "training": {"optimiser": "sgd"}},
+        {"model": {"widths": [0.25, 0.5, 1.0]}, "training": {"algorithm": "ustrain"}},
+        {"engine": "torch", "training": {"schedule": "cosine"}},
+        {"training": {"optimiser_state": "fresh", "schedule": "theorem1"}},
+    ],
+    ids=lambda changes: json.dumps(changes),
+)
+def test_equal_devices_and_as_many_places_are_synchronous_to_the_bit(changes):
+    """The channel is poor: uploads that are lost take their place in the buffer."""
+    together, rounds = stepped(experiment({**changes, "time": {"mode": "wait-for-all"}}))
+    apart, steps = stepped(experiment(changes))
+    assert [comparable(line) for line in steps] == [comparable(line) for line in rounds]
+    np.testing.assert_array_equal(apart.global_model, together.global_model)
+    states, theirs = apart.engine.device_states(), together.engine.device_states()
+    assert states.keys() == theirs.keys()
+    for name, value in states.items():
+        np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+def test_time_and_place_of_every_merge():
+    """Ten devices, four at a time, three places: walked with a heap and a counter.
+
+    Fixed airtime and no time for computing: every task takes as long as its upload.
+    """
+    described = experiment({"radio": {"model": "rate-adaptive"}}, concurrency=4, buffer=3)
+    sim, lines = stepped(described)
+    clock, heard = 0.0, []
+    for line in lines:
+        assert line["clock_s"] == pytest.approx(clock + line["duration_s"])
+        assert len(line["devices"]) == 3
+        assert line["delivered"] == [3, 3]
+        heard += line["devices"]
+        clock = line["clock_s"]
+    # nobody is at work twice at once, and four are at work at any time
+    assert len(sim.asynchronous.flights) <= 4
+    assert len(sim.asynchronous.models) <= 4
+    times = [flight[0] for flight in heapq.nsmallest(4, sim.asynchronous.flights)]
+    assert all(at >= clock for at in times)
+    assert any(value for line in lines for value in line["staleness"] if value)
+
+
+def test_every_segment_has_its_own_buffer():
+    """With arrivals counted, segment 2 is merged less often over the poor channel."""
+    described = experiment({"rounds": 12}, concurrency=5, buffer=4, buffer_counts="arrivals")
+    sim = Simulation(described)
+    merges = np.zeros(2, int)
+    positions = sim.segments.positions
+    for _ in range(described.rounds):
+        before, versions = sim.global_model.copy(), sim.asynchronous.buffers.versions.copy()
+        line = sim.step()
+        flushed = sim.asynchronous.buffers.versions - versions
+        assert flushed.sum() > 0
+        for segment, times in enumerate(flushed.tolist()):
+            changed = (sim.global_model != before)[positions[segment]].any()
+            assert changed == bool(times)
+            assert (line["staleness"][segment] is not None) == bool(times)
+        merges += flushed
+    assert merges[0] > merges[1] > 0
+
+
+def test_a_channel_with_a_memory_is_refused():
+    from slimfl.radio import outage_channel
+
+    class Remembers:
+        needs_payload = False
+
+        def __init__(self, radio):
+            self.inner = outage_channel(radio)
+
+        def start(self, population, seed):
+            return {"calls": np.zeros(1)}
+
+        def links(self, state, round, devices, seed):
+            return self.inner.links({}, round, devices, seed)[0], {"calls": state["calls"] + 1}
+
+        def receive(self, links, signals, payloads):
+            return self.inner.receive(links, signals, payloads)
+
+        def probabilities(self, devices, signal):
+            return self.inner.probabilities(devices, signal)
+
+    described = experiment()
+    with pytest.raises(RequestError, match="no common rounds"):
+        Simulation(described, channel=Remembers(described.radio)).step()
+
+
+def test_a_buffer_that_never_fills_ends_the_run():
+    described = experiment(
+        {"radio": {"noise_dbm": 60.0}, "training": {"steps": 1}},
+        concurrency=1,
+        buffer=1,
+        buffer_counts="arrivals",
+    )
+    with pytest.raises(RunError, match=r"time\.buffer"):
+        Simulation(described).step()
+
+
+class Killed(Exception):
+    pass
+
+
+SLOW = {"data": {"partition": "dirichlet"}, "radio": {"model": "rate-adaptive"}}
+
+
+@pytest.mark.parametrize("counts", ["uploads", "arrivals"])
+def test_a_kill_at_any_event_resumes_to_the_same_bits(tmp_path, counts, monkeypatch):
+    """Every landing and every beginning of a task may be the last before the kill."""
+    from slimfl.federation.asynchronous import AsynchronousRounds
+
+    changes = SLOW if counts == "uploads" else {}
+    described = experiment(
+        {"federation": {"checkpoint_every": 2, "dropout": 0.1}, **changes},
+        concurrency=4,
+        buffer=3,
+        buffer_counts=counts,
+    )
+    carried_out(described, tmp_path / "whole")
+    events = {"count": 0, "at": None}
+
+    def counted(method):
+        def call(self, *arguments):
+            events["count"] += 1
+            if events["count"] == events["at"]:
+                raise Killed
+            return method(self, *arguments)
+
+        return call
+
+    for name in ("_land", "_give"):
+        monkeypatch.setattr(AsynchronousRounds, name, counted(getattr(AsynchronousRounds, name)))
+    carried_out(described, tmp_path / "counted")
+    every = events["count"]
+    assert every > 20
+    for at in sorted(random.Random(5).sample(range(1, every + 1), 8)):
+        folder = tmp_path / f"killed-{at}"
+        events.update(count=0, at=at)
+        with pytest.raises(Killed):
+            carried_out(described, folder)
+        events["at"] = None
+        slimfl.resume(folder)
+        assert _told(folder) == _told(tmp_path / "whole")
+        ours, theirs = (RunFolder(path).checkpoint() for path in (folder, tmp_path / "whole"))
+        assert ours.state == theirs.state
+        assert ours.tensors.keys() == theirs.tensors.keys()
+        for name, value in ours.tensors.items():
+            np.testing.assert_array_equal(value, theirs.tensors[name], err_msg=name)
+
+
+def _told(folder):
+    lines = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["seconds"]
+    return lines
+
+
+@pytest.fixture(scope="module")
+def half_done(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "half"
+    described = experiment(concurrency=4, buffer=3, buffer_counts="arrivals")
+    carried_out(described, path)
+    toml = path / "experiment.toml"
+    toml.write_text(toml.read_text().replace("rounds = 6", "rounds = 8"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("flight/work/whole", lambda v: v + 100),
+        ("flight/work/whole", lambda v: v[:-1]),
+        ("flight/work/real", lambda v: v * np.nan),
+        ("flight/work/parameters", lambda v: v * np.inf),
+        ("flight/work/reason", lambda v: v + 50),
+        ("flight/begun", lambda v: v[:2]),
+        ("flight/models", lambda v: v[:, :3]),
+        ("flight/steps", lambda v: v + 1),
+        ("flight/parts", None),
+    ],
+)
+def test_what_no_run_holds_is_refused(half_done, tmp_path, name, value):
+    from tests.federation.test_checkpoint_fits import rewrite
+
+    path = shutil.copytree(half_done, tmp_path / "copy")
+
+    def change(state, tensors):
+        if value is None:
+            del tensors[name]
+        else:
+            with np.errstate(invalid="ignore"):
+                tensors[name] = np.ascontiguousarray(value(tensors[name]))
+
+    for file in (path / "checkpoints").glob("round-*.safetensors"):
+        rewrite(file, change)
+    with pytest.raises(RequestError, match="does not fit this run"):
+        slimfl.resume(path)

@@ -1,0 +1,100 @@
+"""The four x-axes, batteries and their events, against plain sums over the lines of a file."""
+
+import json
+
+import pytest
+
+import slimfl
+from slimfl.results import battery_line, find, group, run_summary, summarise, x_axes
+
+CLASSES = [
+    {"name": "cell", "share": 0.5, "macs_per_s": 1e8, "battery_j": [0.004, 0.004, 0.002, 0.001]},
+    {"name": "mains", "share": 0.5, "macs_per_s": 3e8, "energy": "kappa-1e-28"},
+]
+SMALL = {
+    "rounds": 8,
+    "threads": 1,
+    "data__dataset": "synthetic",
+    "data__train_samples": 300,
+    "data__test_samples": 30,
+    "training__steps": 2,
+    "federation__devices": 8,
+    "population__classes": CLASSES,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs")
+    for seed in (0, 1):
+        slimfl.run(out=path / f"seed{seed}", seed=seed, **SMALL)
+    return path
+
+
+def lines_of(path):
+    return [json.loads(text) for text in (path / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_every_axis_is_a_plain_sum(folder):
+    [both] = group(find([folder]))
+    axes = x_axes(both, [1, 4, 8])
+    assert [*axes] == ["rounds", "seconds", "joules", "bits"]
+    for column, last in enumerate((1, 4, 8)):
+        seconds = joules = bits = 0.0
+        for seed in (0, 1):
+            for line in lines_of(folder / f"seed{seed}")[:last]:
+                seconds += line["duration_s"] / 2
+                joules += (line["energy_j"] + line["compute_energy_j"]) / 2
+                joules += line.get("cut_off_energy_j", 0.0) / 2
+                bits += sum(line["bits_sent"]) / 2
+        assert axes["rounds"].values[column] == last
+        assert axes["seconds"].values[column] == pytest.approx(seconds)
+        assert axes["joules"].values[column] == pytest.approx(joules)
+        assert axes["bits"].values[column] == pytest.approx(bits)
+
+
+def test_joules_name_their_presets(folder):
+    [both] = group(find([folder]))
+    title = x_axes(both, [1])["joules"].title
+    assert "horowitz-45nm" in title
+    assert "kappa-1e-28" in title
+
+
+def test_batteries_and_their_events(folder):
+    record = find([folder / "seed0"])[0]
+    lines = lines_of(folder / "seed0")
+    charge = {}
+    found = battery_line(record)
+    for row, line in enumerate(lines, 1):
+        charge |= dict(zip(line["drained"], line["battery_left_j"], strict=True))
+        if len(charge) == 4:
+            assert found.left_share[row] == pytest.approx(sum(charge.values()) / 0.011)
+        assert found.empty[row] == sum(left == 0 for left in charge.values())
+    summary = run_summary(record)
+    first = next(line for line in lines if line["empty"] >= 1)
+    half = next((line for line in lines if line["empty"] >= 4), None)
+    assert (summary.first_empty.round, summary.first_empty.clock_s) == (
+        first["round"],
+        first["clock_s"],
+    )
+    assert (summary.half_empty is None) == (half is None)
+    assert json.dumps(summarise([record]).as_json())
+
+
+def test_a_run_of_an_older_version_has_all_axes(folder, tmp_path):
+    """Without clock and computing energy: the airtime of an upload is what a round lasted."""
+    same = {key: value for key, value in SMALL.items() if not key.startswith("population")}
+    slimfl.run(out=tmp_path / "now", **same)
+    [now] = group(find([tmp_path / "now"]))
+    file = tmp_path / "now" / "metrics.jsonl"
+    expected = x_axes(now, [1, 5, 8])
+    lines = lines_of(tmp_path / "now")
+    for line in lines:
+        for key in ("clock_s", "duration_s", "compute_energy_j"):
+            del line[key]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    [old] = group(find([tmp_path / "now"]))
+    found = x_axes(old, [1, 5, 8])
+    assert found["seconds"].values == pytest.approx(expected["seconds"].values)
+    assert found["joules"].values[-1] == pytest.approx(sum(line["energy_j"] for line in lines))
+    assert "not counted" in found["joules"].title
