@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from slimfl.federation import Callback, Simulation
     from slimfl.methods import Method
     from slimfl.naming import trust
-    from slimfl.nn import SlimConv2d, SlimLinear, ULMobileNet, at_width, slimmable
+    from slimfl.nn import (
+        SlimBatchNorm2d,
+        SlimConv2d,
+        SlimGroupNorm,
+        SlimLinear,
+        ULMobileNet,
+        at_width,
+        slimmable,
+    )
 
 _HOMES = {
     "Callback": "slimfl.federation",
@@ -26,7 +34,9 @@ _HOMES = {
     "Run": "slimfl.api",
     "RunError": "slimfl.errors",
     "Simulation": "slimfl.federation",
+    "SlimBatchNorm2d": "slimfl.nn",
     "SlimConv2d": "slimfl.nn",
+    "SlimGroupNorm": "slimfl.nn",
     "SlimLinear": "slimfl.nn",
     "ULMobileNet": "slimfl.nn",
     "at_width": "slimfl.nn",
@@ -44,7 +54,9 @@ __all__ = [
     "Run",
     "RunError",
     "Simulation",
+    "SlimBatchNorm2d",
     "SlimConv2d",
+    "SlimGroupNorm",
     "SlimLinear",
     "ULMobileNet",
     "at_width",

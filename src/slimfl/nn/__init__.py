@@ -6,6 +6,7 @@ from slimfl.nn.cost import WidthCost, cost, multiply_adds, output_shape
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
+from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
 from slimfl.nn.segments import Segments, segments
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.nn.widths import active_width, at_width, channels_at
@@ -14,7 +15,9 @@ __all__ = [
     "MODELS",
     "FlatView",
     "Segments",
+    "SlimBatchNorm2d",
     "SlimConv2d",
+    "SlimGroupNorm",
     "SlimLinear",
     "Slimmable",
     "ULMobileNet",
@@ -34,4 +37,5 @@ __all__ = [
     "output_shape",
     "segments",
     "slimmable",
+    "statistics",
 ]

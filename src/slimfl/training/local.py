@@ -97,4 +97,4 @@ class LocalTrainer:
     def _update(self, loss: Tensor) -> None:
         self.flat.gradients.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        self.flat.step(self.optimiser)
