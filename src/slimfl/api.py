@@ -70,6 +70,7 @@ def run(
             `values` need none.
         **values: Changes with two underscores for the dot: `radio__noise_dbm=-40`.
     """
+    _check_dataset(dataset)
     own_method = None if isinstance(method, str) else method
     if isinstance(method, str):
         values["method"] = method
@@ -126,6 +127,19 @@ def resume(
         )
         sim.check_provenance(folder.provenance())
         return _finish(sim, folder, callbacks)
+
+
+def _check_dataset(dataset: object) -> None:
+    if dataset is None or isinstance(dataset, Dataset):
+        return
+    kind = f"{type(dataset).__module__.partition('.')[0]} {type(dataset).__name__}"
+    maker = "from_arrays(train_images, train_labels, test_images, test_labels)"
+    if hasattr(dataset, "__getitem__") and not isinstance(dataset, tuple | list):
+        maker = "from_torch(train, test)"
+    raise RequestError(
+        f"dataset= takes a slimfl.data.Dataset, and this is a {kind}: make one with "
+        f"Dataset.{maker}"
+    )
 
 
 def _modules(trust: Iterable[str]) -> list[str]:
