@@ -8,6 +8,7 @@ from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
 from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
 from slimfl.nn.segments import Segments, segments
+from slimfl.nn.standalone import standalone
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.nn.widths import active_width, at_width, channels_at
 
@@ -37,5 +38,6 @@ __all__ = [
     "output_shape",
     "segments",
     "slimmable",
+    "standalone",
     "statistics",
 ]

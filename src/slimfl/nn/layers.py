@@ -92,6 +92,26 @@ class SlimConv2d(nn.Module):
         down, right = _pair(self.stride)
         return x[:, :, ::down, ::right]
 
+    def plain(self, width: float) -> nn.Conv2d:
+        """The block of a width as a convolution of torch's own; it shares nothing."""
+        shapes = self.active_shapes(width)
+        out, into, rows, columns = shapes["weight"]
+        conv = nn.Conv2d(
+            out if self.depthwise else into,
+            out,
+            (rows, columns),
+            self.stride,
+            self.padding,
+            self.dilation,
+            out if self.depthwise else 1,
+            self.bias is not None,
+            device="meta",  # draws no random numbers: the weights come next
+        )
+        conv.weight = leading(self.weight, shapes["weight"])
+        if self.bias is not None:
+            conv.bias = leading(self.bias, shapes["bias"])
+        return conv
+
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""
         kind = ", depthwise" if self.depthwise else ""
@@ -142,9 +162,25 @@ class SlimLinear(nn.Module):
         bias = None if self.bias is None else self.bias[:out]
         return F.linear(x, self.weight[:out, :into], bias)
 
+    def plain(self, width: float) -> nn.Linear:
+        """The block of a width as a linear layer of torch's own; it shares nothing."""
+        shapes = self.active_shapes(width)
+        out, into = shapes["weight"]
+        linear = nn.Linear(into, out, self.bias is not None, device="meta")
+        linear.weight = leading(self.weight, shapes["weight"])
+        if self.bias is not None:
+            linear.bias = leading(self.bias, shapes["bias"])
+        return linear
+
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""
         return f"{self.in_features}, {self.out_features}"
+
+
+def leading(parameter: nn.Parameter, shape: tuple[int, ...]) -> nn.Parameter:
+    """A copy of a parameter's leading block, trainable if the parameter is."""
+    block = parameter.detach()[tuple(slice(0, size) for size in shape)]
+    return nn.Parameter(block.clone(memory_format=torch.contiguous_format), parameter.requires_grad)
 
 
 def average_pool(x: Tensor) -> Tensor:

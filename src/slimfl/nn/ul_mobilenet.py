@@ -1,5 +1,7 @@
 """UL-MobileNet, table I of the paper: 4,586 parameters at 1.0x, 1,530 at 0.5x."""
 
+from collections import OrderedDict
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -55,3 +57,23 @@ class ULMobileNet(nn.Module):
         x = F.relu6(self.pointwise2(x))
         logits: Tensor = self.head(average_pool(x))
         return logits
+
+    def plain(self, width: float) -> nn.Sequential:
+        """The sub-network of a width in torch's own layers, under the same parameter names."""
+        return nn.Sequential(
+            OrderedDict[str, nn.Module](
+                stem=self.stem.plain(width),
+                relu1=nn.ReLU6(),
+                depthwise1=self.depthwise1.plain(width),
+                relu2=nn.ReLU6(),
+                pointwise1=self.pointwise1.plain(width),
+                relu3=nn.ReLU6(),
+                depthwise2=self.depthwise2.plain(width),
+                relu4=nn.ReLU6(),
+                pointwise2=self.pointwise2.plain(width),
+                relu5=nn.ReLU6(),
+                pool=nn.AdaptiveAvgPool2d(1),
+                flatten=nn.Flatten(),
+                head=self.head.plain(width),
+            )
+        )
