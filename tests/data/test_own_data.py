@@ -102,7 +102,9 @@ def test_torch_datasets_have_their_channels_first():
 def test_torchvision_without_a_transform_gives_pil_images():
     pictures = [(Image.fromarray(pixels), int(k)) for pixels, k in zip(BYTES, LABELS, strict=True)]
     np.testing.assert_array_equal(Dataset.from_torch(pictures, pictures).train.images, BYTES)
-    grey = [(Image.fromarray(pixels[..., 0]), k) for (_, k), pixels in zip(pictures, BYTES)]
+    grey = [
+        (Image.fromarray(pixels[..., 0]), k) for (_, k), pixels in zip(pictures, BYTES, strict=True)
+    ]
     made = Dataset.from_torch(grey, grey)
     np.testing.assert_array_equal(made.train.images, BYTES[..., :1])
 

@@ -18,6 +18,7 @@ from slimfl.nn import (
     cost,
     segments,
     slimmable,
+    standalone,
 )
 
 WIDTHS = (0.5, 1.0)
@@ -208,3 +209,17 @@ def test_torchs_own_norms_between_slimmable_layers_are_refused_with_what_to_use(
 def test_a_network_without_slimmable_layers_is_refused():
     with pytest.raises(RequestError, match="no slimmable layer"):
         slimfl.run(network=plain(nn.Identity()), data__dataset="synthetic", rounds=1)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_sub_network_on_its_own_has_torchs_norms_and_computes_the_same(width):
+    images = torch.randn(5, 1, 6, 6)
+    for norm in (SlimGroupNorm(4, 8), SlimBatchNorm2d(8, WIDTHS)):
+        whole = network(norm)
+        for one in WIDTHS:
+            with at_width(one):
+                whole(images)  # statistics that are not the initial ones
+        alone = standalone(whole.eval(), width)
+        assert isinstance(alone[1], nn.GroupNorm | nn.BatchNorm2d)
+        with at_width(width):
+            torch.testing.assert_close(alone(images), whole(images))

@@ -306,7 +306,7 @@ class CallbackSection(Section):
     """Who else watches a run."""
 
     name: str
-    """`package.module:Name`, a class derived from `slimfl.Callback`."""
+    """`early-stopping`, or `package.module:Name`, a class derived from `slimfl.Callback`."""
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -328,7 +328,8 @@ class Experiment(Section):
     method_options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a method of your own."""
     callbacks: tuple[CallbackSection, ...] = ()
-    """Callbacks of your own, each a `name` (`package.module:Name`) with `options`."""
+    """Who watches the run and may end it, each a `name` (`early-stopping` or
+    `package.module:Name`) with `options`."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else the metrics go; each needs the extra of its name."""
     data: DataSection = Field(default_factory=DataSection)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slimfl.errors import RequestError
+from slimfl.nn.layers import leading
 from slimfl.nn.widths import active_width, channels_at
 
 
@@ -44,6 +45,14 @@ class SlimGroupNorm(nn.Module):
         (channels,) = self.active_shapes(active_width())["weight"]
         groups = channels * self.num_groups // self.num_channels
         return F.group_norm(x, groups, self.weight[:channels], self.bias[:channels], self.eps)
+
+    def plain(self, width: float) -> nn.GroupNorm:
+        """This layer at a width, as torch's own."""
+        (channels,) = self.active_shapes(width)["weight"]
+        layer = nn.GroupNorm(channels * self.num_groups // self.num_channels, channels, self.eps)
+        layer.weight = leading(self.weight, (channels,))
+        layer.bias = leading(self.bias, (channels,))
+        return layer
 
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""
@@ -101,6 +110,15 @@ class SlimBatchNorm2d(nn.Module):
         if not self.training:
             variance = variance.clamp_min(0)  # noise for privacy may have made it negative
         return F.batch_norm(x, mean, variance, weight, bias, self.training, self.momentum, self.eps)
+
+    def plain(self, width: float) -> nn.BatchNorm2d:
+        """This layer at a width, as torch's own with the statistics of that width."""
+        weight, bias, mean, variance = self.at(width)
+        layer = nn.BatchNorm2d(len(weight), self.eps, self.momentum)
+        state = {"weight": weight, "bias": bias, "running_mean": mean}
+        state["running_var"] = variance.clamp_min(0)
+        layer.load_state_dict(state, strict=False)
+        return layer.to(weight.device, weight.dtype)
 
     def at(self, width: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Scale, shift, running mean and running variance of a width."""
