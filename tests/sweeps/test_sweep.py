@@ -16,6 +16,7 @@ from slimfl.errors import RequestError
 SMALL = {"dataset": "synthetic", "rounds": 2, "steps": 2, "devices": 3}
 
 
+@pytest.mark.slow
 def test_every_combination_is_the_run_that_slimfl_run_makes(tmp_path):
     runs = slimfl.sweep(
         alpha=[0.1, 1.0], channel=["good", "poor"], out=tmp_path, workers=2, progress=True, **SMALL
@@ -34,7 +35,7 @@ def test_every_combination_is_the_run_that_slimfl_run_makes(tmp_path):
 def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("sweep")
     return slimfl.sweep(
-        method=["slimfl", "vanilla-all"], seed=[0, 1], alpha=[0.5, 5.0], out=out, workers=2, **SMALL
+        method=["slimfl", "vanilla-all"], seed=[0, 1], alpha=[0.5, 5.0], out=out, workers=1, **SMALL
     )
 
 
@@ -144,6 +145,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_runs(values, words, t
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard(tmp_path):
     """Processes that ran the script again would begin the sweep again, and fail."""
     script = tmp_path / "mine.py"

@@ -323,6 +323,9 @@ class Experiment(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
     engine: Literal["auto", "torch", "native", "flower"] = "auto"
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d{1,3})?)$")] | None = None
+    """Where networks are trained: `cpu`, `cuda` (the torch engine on a GPU) or `cuda:1`; when
+    absent, the torch engine takes a GPU if there is one."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent."""
     method_options: dict[str, Any] = Field(default_factory=dict)

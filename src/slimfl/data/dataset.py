@@ -144,7 +144,7 @@ class Dataset:
         label: str | None = None,
         name: str = "huggingface",
     ) -> Self:
-        """A `DatasetDict`, or its name on the hub, which needs `slimfl[huggingface]`.
+        """A `DatasetDict`, or its name on the hub, which needs the extra `huggingface`.
 
         `train` and `test` are the splits, `image` and `label` the columns where their names are
         not the usual ones.
@@ -202,5 +202,5 @@ def _from_hub(name: str) -> Any:
     try:
         from datasets import load_dataset
     except ImportError:
-        raise RequestError("datasets is not installed; `pip install slimfl[huggingface]`") from None
+        raise RequestError("a name on the Hugging Face hub needs the package datasets: `pip install datasets`") from None
     return load_dataset(name)

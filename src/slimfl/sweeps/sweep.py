@@ -23,7 +23,7 @@ from slimfl.methods import expand
 from slimfl.naming import module_of, trusting
 from slimfl.progress import display
 from slimfl.runs import Run, Runs
-from slimfl.sweeps.job import Job
+from slimfl.sweeps.job import Job, complete
 from slimfl.sweeps.names import run_name
 from slimfl.sweeps.run import check_place, run_jobs
 
@@ -54,7 +54,8 @@ def sweep(
         path: A TOML file to start from; the defaults otherwise.
         out: The folder for the run folders. The same call again goes on where it stopped. Without
             it, the folders are temporary and go when the result does.
-        workers: How many runs at once; one per core by default. Own objects (a dataset, network,
+        workers: How many runs at once, each in a process of its own; one per core by default, and
+            with 1 the runs take turns in this process. Own objects (a dataset, network,
             channel, method or callback) cannot leave this process: then the runs take turns.
         on: `local`, `ray` or the address of a Ray cluster, such as `ray://head:10001`.
         callbacks: Who watches each run.
@@ -160,18 +161,22 @@ def _loaded(folder: Path, modules: list[str]) -> Run:
 
 
 def _finish(jobs: list[Job], on: str, workers: int | None, progress: bool) -> None:
-    if not progress:
-        run_jobs(jobs, on, workers=workers, verify=True)
-        return
-    shown = display()
+    shown = display() if progress else None
 
     def watch(done: float, total: float, finished: int, runs: int) -> None:
-        shown.show(done, total, f"{finished} of {runs} runs, {done / total:.0%} of the work")
+        if shown is not None:
+            shown.show(done, total, f"{finished} of {runs} runs, {done / total:.0%} of the work")
 
     try:
-        run_jobs(jobs, on, workers=workers, watch=watch, verify=True)
+        if on == "local" and workers == 1:  # no other process needs to be started
+            for number, job in enumerate(jobs, 1):
+                complete(job)
+                watch(number, len(jobs), number, len(jobs))
+        else:
+            run_jobs(jobs, on, workers=workers, watch=watch, verify=True)
     finally:
-        shown.close()
+        if shown is not None:
+            shown.close()
 
 
 class _FolderKeeper:
