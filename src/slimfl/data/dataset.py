@@ -202,5 +202,7 @@ def _from_hub(name: str) -> Any:
     try:
         from datasets import load_dataset
     except ImportError:
-        raise RequestError("a name on the Hugging Face hub needs the package datasets: `pip install datasets`") from None
+        raise RequestError(
+            "a name on the Hugging Face hub needs the package datasets: `pip install datasets`"
+        ) from None
     return load_dataset(name)
