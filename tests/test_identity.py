@@ -47,6 +47,7 @@ COUNTS = {
     "data.options": {"size": 9},
     "seed": 1,
     "engine": "torch",
+    "device": "cuda",
     "data.dataset": "mnist",
     "data.partition": "iid",
     "data.alpha": 0.5,

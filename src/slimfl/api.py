@@ -1,98 +1,119 @@
-"""The library in two calls: run an experiment, resume one."""
+"""The library in a few calls: run an experiment, resume one, load what came of it."""
 
+import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from torch import nn
 
 from slimfl import config
 from slimfl.config import Experiment
-from slimfl.data import Dataset
+from slimfl.config.short_names import full_keywords
+from slimfl.data import Dataset, load_section
 from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
-from slimfl.federation import Callback, RoundRecord, RunFolder, Simulation
+from slimfl.federation import Callback, RunFolder, Simulation
 from slimfl.federation import run as run_simulation
 from slimfl.federation.own import require
 from slimfl.federation.trackers import check_trackers
 from slimfl.methods import Method
 from slimfl.naming import module_of, trusting
-from slimfl.nn import Vector
+from slimfl.nn import build, load_flat
+from slimfl.progress import ProgressCallback
 from slimfl.radio import Channel
+from slimfl.results import find
+from slimfl.results.records import RunRecord
+from slimfl.runs import Run, Runs, Trained
+
+#: Who watches a run: objects, or names as in the configuration.
+Watchers = Sequence[Callback | str | dict[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a finished run leaves."""
-
-    experiment: Experiment
-    lines: list[RoundRecord]
-    """One a round, as in metrics.jsonl."""
-    parameters: Vector
-    """The final global model, flat."""
-    network: nn.Module
-    """The network with these parameters in it."""
-    folder: Path | None
-
-    @property
-    def final_accuracy(self) -> dict[str, float]:
-        """Test accuracy of every width after the last evaluated round."""
-        evaluated = [line.accuracy for line in self.lines if line.accuracy]
-        return dict(evaluated[-1]) if evaluated else {}
-
-
+@overload
+def run(path: Path | str | None = None, *, seed: Sequence[int], **given: Any) -> Runs: ...
+@overload
+def run(path: Path | str | None = None, *, seed: int | None = None, **given: Any) -> Run: ...
 def run(
     path: Path | str | None = None,
     *,
+    seed: int | Sequence[int] | None = None,
     out: Path | str | None = None,
     overrides: Iterable[str] = (),
-    dataset: Dataset | None = None,
+    dataset: Dataset | str | None = None,
     network: nn.Module | None = None,
-    channel: Channel | None = None,
+    channel: Channel | str | None = None,
     method: str | Method | None = None,
-    callbacks: Sequence[Callback | str | dict[str, Any]] = (),
+    callbacks: Watchers = (),
+    progress: bool = False,
     trust: Iterable[str] = (),
     **values: Any,
-) -> Run:
+) -> Run | Runs:
     """Run one experiment and return what came of it.
 
     Args:
         path: A TOML file to start from; the defaults otherwise.
-        out: The run folder to write; without it the run stays in memory.
+        seed: The seed, or a list of seeds, which gives one run for each, one after the other.
+        out: The run folder to write, or with several seeds the folder of run folders; without it
+            the runs stay in memory.
         overrides: Changes such as `"radio.noise_dbm=-40"`.
-        dataset: Your own data instead of `data.dataset`.
+        dataset: The name of a dataset, or your own data.
         network: Your own network of slimmable layers instead of `model.name`, used as it is.
-        channel: Your own channel instead of the `radio` section's.
+        channel: `good` or `poor`, or your own channel instead of the `radio` section's.
         method: A method's name, or your own method.
         callbacks: Who watches the run: objects, or names as in the configuration.
+        progress: Show how far the run is, in a terminal or in a notebook.
         trust: Modules that a name in the TOML file may be imported from. Names in `overrides` and
             `values` need none.
-        **values: Changes with two underscores for the dot: `radio__noise_dbm=-40`.
+        **values: Changes by short name, `alpha=0.1`, or with two underscores for the dot:
+            `radio__noise_dbm=-40`. See `slimfl.config.short_names`.
     """
+    if seed is not None and not isinstance(seed, Sequence):
+        values["seed"] = seed
+    parts = {"dataset": dataset, "channel": channel, "method": method}
+    values |= {name: part for name, part in parts.items() if isinstance(part, str)}
+    own_dataset = None if isinstance(dataset, str) else dataset
+    own_channel = None if isinstance(channel, str) else channel
     own_method = None if isinstance(method, str) else method
-    if isinstance(method, str):
-        values["method"] = method
-    elif method is not None:
-        values["method"] = method.name
+    _check_dataset(own_dataset)
+    if own_method is not None:
+        values["method"] = own_method.name
     overrides = list(overrides)
     named = [each for each in callbacks if isinstance(each, str | dict)]
     if named:
         values["callbacks"] = named
     watching = [each for each in callbacks if isinstance(each, Callback)]
+    if progress:
+        watching.append(ProgressCallback())
+    values = full_keywords(values)
+    seeds = list(seed) if isinstance(seed, Sequence) else None
+    if seeds is not None:
+        values["seed"] = seeds
     experiments = config.load(Path(path) if path else None, overrides, **values)
-    if len(experiments) != 1:
-        raise RequestError(f"run() takes one experiment, and this describes {len(experiments)}")
+    if len(experiments) != len(seeds or [0]):
+        raise RequestError(
+            f"run() takes one experiment, and this describes {len(experiments)}; use slimfl.sweep "
+            "for several"
+        )
     typed = filter(None, map(module_of, config.typed_names(overrides, **values)))
     with trusting([*_modules(trust), *typed]):
-        sim = Simulation(
-            experiments[0], dataset=dataset, network=network, channel=channel, method=own_method
-        )
-        folder = None
-        if out is not None:
-            check_trackers(sim.experiment.track)
-            folder = RunFolder.create(Path(out), sim.experiment, sim.provenance())
-        return _finish(sim, folder, watching)
+        runs = []
+        for experiment in experiments:
+            sim = Simulation(
+                experiment,
+                dataset=own_dataset,
+                # every seed starts from the network as it was given
+                network=network if seeds is None else copy.deepcopy(network),
+                channel=own_channel,
+                method=own_method,
+            )
+            folder = None
+            if out is not None:
+                check_trackers(sim.experiment.track)
+                at = Path(out) if seeds is None else Path(out) / f"seed{experiment.seed}"
+                folder = RunFolder.create(at, sim.experiment, sim.provenance())
+            runs.append(_finish(sim, folder, watching))
+    return runs[0] if seeds is None else Runs(runs, Path(out) if out else None)
 
 
 def resume(
@@ -104,6 +125,7 @@ def resume(
     method: Method | None = None,
     engine: ChooseEngine = choose,
     callbacks: Sequence[Callback] = (),
+    progress: bool = False,
     trust: Iterable[str] = (),
 ) -> Run:
     """Go on with the run in a folder; own objects must be given again, they are not stored.
@@ -111,6 +133,7 @@ def resume(
     `trust` names the modules that may be imported because the folder names them. `engine` chooses
     who does the arithmetic; in a Flower ServerApp, the devices there.
     """
+    _check_dataset(dataset)
     folder = RunFolder.open(Path(path))
     objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
     require(folder.provenance(), {kind for kind, one in objects.items() if one is not None})
@@ -125,7 +148,74 @@ def resume(
             engine=engine,
         )
         sim.check_provenance(folder.provenance())
-        return _finish(sim, folder, callbacks)
+        return _finish(sim, folder, [*callbacks, *([ProgressCallback()] if progress else [])])
+
+
+def load(
+    path: Path | str,
+    *,
+    dataset: Dataset | None = None,
+    network: nn.Module | None = None,
+    trust: Iterable[str] = (),
+) -> Run | Runs:
+    """What is in a run folder (a `Run`), or in a folder of run folders (`Runs`).
+
+    Nothing is computed, and a run that is not finished shows the rounds it has. The network is
+    built when it is asked for; for that, a network of your own must be given again (its weights are
+    replaced), and `dataset` where the data were your own.
+    """
+    _check_dataset(dataset)
+    at, modules = Path(path), _modules(trust)
+    runs = [_loaded(record, dataset, network, modules) for record in find([at])]
+    return runs[0] if runs[0].folder == at else Runs(runs, at)
+
+
+def _loaded(
+    record: RunRecord, dataset: Dataset | None, network: nn.Module | None, modules: list[str]
+) -> Run:
+    def trained() -> Trained:
+        checkpoint = RunFolder.open(record.path).checkpoint()
+        if checkpoint is None:
+            raise RequestError(f"{record.path} has no checkpoint yet, so there is no network")
+        parameters = checkpoint.tensors["global"]
+        with trusting(modules):
+            made = copy.deepcopy(network) if network else _built(record.experiment, dataset)
+        try:
+            load_flat(made, parameters)
+        except ValueError as error:
+            raise RequestError(f"{record.path} was made with another network: {error}") from None
+        return parameters, made
+
+    return Run(record.experiment, record.lines, record.path, record.provenance, trained)
+
+
+def _built(experiment: Experiment, dataset: Dataset | None) -> nn.Module:
+    """The network that an experiment names, for the images and classes of its data."""
+    if experiment.model.name == config.OWN:
+        raise RequestError(
+            "this run was made with a network of its author's own: slimfl.load(path, network=...)"
+        )
+    data = dataset or load_section(experiment.data)
+    return build(
+        experiment.model.name,
+        experiment.model.options,
+        in_channels=data.train.images.shape[-1],
+        classes=data.classes,
+        initialisation=experiment.model.initialisation,
+        seed=experiment.seed,
+    )
+
+
+def _check_dataset(dataset: object) -> None:
+    if dataset is None or isinstance(dataset, Dataset):
+        return
+    kind = f"{type(dataset).__module__.partition('.')[0]} {type(dataset).__name__}"
+    maker = "from_arrays(train_images, train_labels, test_images, test_labels)"
+    if hasattr(dataset, "__getitem__") and not isinstance(dataset, tuple | list):
+        maker = "from_torch(train, test)"
+    raise RequestError(
+        f"dataset= takes a slimfl.data.Dataset, and this is a {kind}: make one with Dataset.{maker}"
+    )
 
 
 def _modules(trust: Iterable[str]) -> list[str]:
@@ -134,10 +224,7 @@ def _modules(trust: Iterable[str]) -> list[str]:
 
 def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callback]) -> Run:
     lines = run_simulation(sim, folder, callbacks)
+    trained = sim.global_model, sim.trained_network()
     return Run(
-        sim.experiment,
-        lines,
-        sim.global_model,
-        sim.trained_network(),
-        folder.path if folder else None,
+        sim.experiment, lines, folder.path if folder else None, sim.provenance(), lambda: trained
     )

@@ -43,6 +43,8 @@ def round_dependencies(experiment: Experiment) -> dict[str, Any]:
     if experiment.training.schedule == "cosine":
         # the one schedule whose rate depends on how many rounds there will be
         chosen["rounds"] = experiment.rounds
+    if experiment.device == "cpu":
+        del chosen["device"]  # where all runs were computed before there was a choice
     if experiment.engine != "flower":
         chosen.pop("flower.device_engine", None)
     return chosen

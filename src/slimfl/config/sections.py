@@ -319,7 +319,7 @@ class CallbackSection(Section):
     """Who else watches a run."""
 
     name: str
-    """`package.module:Name`, a class derived from `slimfl.Callback`."""
+    """`early-stopping`, or `package.module:Name`, a class derived from `slimfl.Callback`."""
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -336,12 +336,16 @@ class Experiment(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
     engine: Literal["auto", "torch", "native", "flower"] = "auto"
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d{1,3})?)$")] | None = None
+    """Where networks are trained: `cpu`, `cuda` (the torch engine on a GPU) or `cuda:1`; when
+    absent, the torch engine takes a GPU if there is one."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent."""
     method_options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a method of your own."""
     callbacks: tuple[CallbackSection, ...] = ()
-    """Callbacks of your own, each a `name` (`package.module:Name`) with `options`."""
+    """Who watches the run and may end it, each a `name` (`early-stopping` or
+    `package.module:Name`) with `options`."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Where else the metrics go; each needs the extra of its name."""
     data: DataSection = Field(default_factory=DataSection)

@@ -1,9 +1,17 @@
 """A labelled image dataset, held once in memory as bytes."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from slimfl.data import items
+from slimfl.data.pixels import as_bytes, as_labels
+from slimfl.errors import RequestError
 
 #: What a `data` section asks for: the dataset's name, training samples, test samples, options, and
 #: by what its images are scaled down.
@@ -45,6 +53,127 @@ class Dataset:
     loaded_as: Asked | None = field(default=None, compare=False)
     """What it was loaded as; None if it was made by hand."""
 
+    def __post_init__(self) -> None:
+        for kind, samples in (("training", self.train), ("test", self.test)):
+            images, labels = samples.images, samples.labels
+            if images.dtype != np.uint8 or images.ndim != 4:
+                raise RequestError(
+                    f"the {kind} images are {images.dtype} of shape {images.shape}, not bytes "
+                    "[sample, row, column, channel]; Dataset.from_arrays makes them so"
+                )
+            if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
+                raise RequestError(
+                    f"the {kind} labels are {labels.dtype} of shape {labels.shape}; give one whole "
+                    f"number for each of {len(images)} images"
+                )
+            if len(labels) and not 0 <= labels.min() <= labels.max() < self.classes:
+                raise RequestError(
+                    f"the {kind} labels go from {labels.min()} to {labels.max()}, which are not "
+                    f"{self.classes} classes counted from 0"
+                )
+        if self.train.images.shape[1:] != self.test.images.shape[1:]:
+            raise RequestError(
+                f"training images are {self.train.images.shape[1:]} and test images "
+                f"{self.test.images.shape[1:]}; give both one size"
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        train_images: Any,
+        train_labels: Any,
+        test_images: Any,
+        test_labels: Any,
+        *,
+        name: str = "arrays",
+        classes: int | None = None,
+    ) -> Self:
+        """Data in memory: images [sample, row, column] with or without channels at the end.
+
+        Bytes from 0 to 255, or numbers from 0 to 1, which are rounded to 256 levels. `classes` is
+        the highest label and one where absent.
+        """
+        train = as_bytes(train_images, "training images")
+        test = as_bytes(test_images, "test images")
+        return cls._of(
+            (train, as_labels(train_labels, len(train), "training labels")),
+            (test, as_labels(test_labels, len(test), "test labels")),
+            name,
+            classes,
+        )
+
+    @classmethod
+    def from_torch(
+        cls, train: Any, test: Any, *, name: str = "torch", classes: int | None = None
+    ) -> Self:
+        """Two torch datasets of (image, label), such as torchvision's.
+
+        An image may be a tensor [channel, row, column], an array or a PIL image. Leave out random
+        transformations and `Normalize`: every sample is read once.
+        """
+        return cls._of(
+            items.torch_samples(train, "train"), items.torch_samples(test, "test"), name, classes
+        )
+
+    @classmethod
+    def from_folder(
+        cls,
+        folder: Path | str,
+        *,
+        size: tuple[int, int] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Image files in `train/CLASS/` and `test/CLASS/`; `size` (rows, columns) resizes them."""
+        path = Path(folder).expanduser()
+        known = items.folder_classes(path / "train")
+        unknown = set(items.folder_classes(path / "test")) - set(known)
+        if unknown:
+            raise RequestError(
+                f"{path / 'test'} has the class {min(unknown)}, which {path / 'train'} has not"
+            )
+        train, test = (items.folder_samples(path / part, known, size) for part in ("train", "test"))
+        return cls._of(train, test, name or path.name, len(known))
+
+    @classmethod
+    def from_huggingface(
+        cls,
+        source: Any,
+        *,
+        train: str = "train",
+        test: str = "test",
+        image: str | None = None,
+        label: str | None = None,
+        name: str = "huggingface",
+    ) -> Self:
+        """A `DatasetDict`, or its name on the hub, which needs the extra `huggingface`.
+
+        `train` and `test` are the splits, `image` and `label` the columns where their names are
+        not the usual ones.
+        """
+        if isinstance(source, str):
+            name, source = source, _from_hub(source)
+        for split in (train, test):
+            if not isinstance(source, Mapping) or split not in source:
+                found = ", ".join(map(str, source)) if isinstance(source, Mapping) else "none"
+                raise RequestError(
+                    f"the Hugging Face dataset has no split {split!r} (its splits: {found}); give "
+                    "train=... and test=..."
+                )
+        of_train = items.huggingface_samples(source[train], image, label, train)
+        of_test = items.huggingface_samples(source[test], image, label, test)
+        return cls._of(of_train, of_test, name, None)
+
+    @classmethod
+    def _of(cls, train: items.Pair, test: items.Pair, name: str, classes: int | None) -> Self:
+        digest = hashlib.sha256()
+        for array in (*train, *test):
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        if not len(train[1]) or not len(test[1]):
+            raise RequestError("there must be at least one training image and one test image")
+        count = 1 + int(max(train[1].max(), test[1].max())) if classes is None else classes
+        return cls(name, Samples(*train), Samples(*test), count, digest.hexdigest())
+
     def normalisation(self, kind: str) -> Moments:
         """Mean and deviation per channel by which images in [0, 1] are shifted and scaled."""
         if self.moments is not None:
@@ -68,3 +197,13 @@ class Dataset:
             variance = np.average((values - mean[-1]) ** 2, weights=counts)
             deviation.append(max(np.sqrt(variance), 1e-6))
         return np.array(mean, np.float32), np.array(deviation, np.float32)
+
+
+def _from_hub(name: str) -> Any:
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise RequestError(
+            "a name on the Hugging Face hub needs the package datasets: `pip install datasets`"
+        ) from None
+    return load_dataset(name)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
 
 from slimfl.engines.base import Engine, Workload
@@ -42,7 +43,8 @@ def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -
     else:
         chosen = _local(workload, network)
     engine = chosen.engine
-    settled = {"engine": engine.name, "threads": engine.threads, **chosen.resolved}
+    settled = {"engine": engine.name, "threads": engine.threads, "device": "cpu"}
+    settled |= chosen.resolved
     return Choice(engine, chosen.reason, settled)
 
 
@@ -84,12 +86,15 @@ def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choi
     )
     where = "a deployment" if grid else f"a simulation on Ray with {engine.threads} cores"
     reason = f"flower engine, {where}; on a device: {local.engine.name} engine"
-    return Choice(engine, reason, {"flower": settled})
+    return Choice(engine, reason, {**local.resolved, "flower": settled})
 
 
 def _local(workload: Workload, network: nn.Module) -> Choice:
-    wanted = workload.experiment.engine
+    wanted, device = workload.experiment.engine, workload.experiment.device
     obstacle = why_not_native(network)
+    if device is not None and device != "cpu":
+        check_gpu(device)
+        obstacle = f"it computes on cores, not on {device}"
     if wanted == "native" and obstacle is not None:
         raise RequestError(f"the native engine cannot run this: {obstacle}; use --engine torch")
     if wanted == "torch":
@@ -110,9 +115,25 @@ def _local(workload: Workload, network: nn.Module) -> Choice:
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    gpu = "cuda" if torch.cuda.is_available() else "cpu"
+    device = workload.experiment.device or gpu
     engine = TorchEngine(workload, network, device)
     where = f"{engine.threads} cores" if device == "cpu" else device
-    return Choice(engine, f"torch engine on {where}: {why}", {})
+    return Choice(engine, f"torch engine on {where}: {why}", {"device": device})
+
+
+def check_gpu(device: str) -> None:
+    """Refuse a GPU that is not there."""
+    if not torch.cuda.is_available():
+        build = torch.version.cuda
+        reason = "sees no GPU" if build else f"{torch.__version__} is a build without CUDA"
+        raise RequestError(
+            f"device {device!r} is not there: this PyTorch {reason}; leave device out, or install "
+            "a build for your GPU"
+        )
+    index = int(device.partition(":")[2] or 0)
+    if index >= torch.cuda.device_count():
+        raise RequestError(
+            f"device {device!r} is not there: this machine has {torch.cuda.device_count()}, "
+            "counted from cuda:0"
+        )

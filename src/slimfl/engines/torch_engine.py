@@ -21,7 +21,7 @@ from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
 from slimfl.engines.reordered import Orders, in_channel_order
-from slimfl.nn import Vector, at_width, multiply_adds
+from slimfl.nn import Vector, at_width, multiply_adds, statistics
 from slimfl.training import (
     STEPS,
     CohortTrainer,
@@ -66,7 +66,8 @@ class TorchEngine:
             copy.deepcopy(network).to(device), self.widths, experiment.training
         )
         small = device != "cpu" or self._step_size(network) < SMALL_STEP
-        self.cohorts_pay = small and not is_random(network)
+        # a cohort has no place for what each device measures in its forward passes
+        self.cohorts_pay = small and not is_random(network) and not statistics(network)
         self.trainers: SimpleQueue[LocalTrainer] = SimpleQueue()
         for _ in range(self.workers):
             own = copy.deepcopy(network).to(device)

@@ -2,6 +2,7 @@
 
 from slimfl.federation.callbacks import Callback
 from slimfl.federation.convergence import converged_round, convergence
+from slimfl.federation.early_stopping import EarlyStopping
 from slimfl.federation.plan import Plan
 from slimfl.federation.running import completed, finished, run
 from slimfl.federation.simulation import Simulation
@@ -11,6 +12,7 @@ from slimfl.federation.updates import RefusedUpdateError
 
 __all__ = [
     "Callback",
+    "EarlyStopping",
     "Plan",
     "RefusedUpdateError",
     "RoundRecord",

@@ -155,7 +155,7 @@ class AsynchronousRounds:
         if any(each.channels is not None for each in work.assignments):
             raise RequestError(
                 f"method {simulation.method.name!r} trains other channels in every round, and "
-                "asynchronous merging goes by segments of leading channels; choose another time.mode"
+                "asynchronous merging goes by segments of leading ones; choose another time.mode"
             )
         reasons = self._silent(number, work)
         began = [row for row in range(len(work)) if not reasons[row]]

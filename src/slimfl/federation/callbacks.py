@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from slimfl.config import Experiment
+from slimfl.errors import RequestError
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.naming import construct, resolve
 from slimfl.nn import Vector
@@ -17,6 +18,9 @@ class Callback:
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
         """Before the first round of this process."""
+
+    def on_resume(self, records: Sequence[RoundRecord]) -> None:
+        """After `on_start` of a run that goes on: the rounds that are done already."""
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool | None:
         """After a round, with what is recorded of it; `model()` gives a copy of the global model.
@@ -34,9 +38,13 @@ class Callbacks:
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks = list(callbacks)
 
-    def start(self, experiment: Experiment, rounds_done: int) -> None:
-        """The run begins."""
+    def start(
+        self, experiment: Experiment, rounds_done: int, records: Sequence[RoundRecord] = ()
+    ) -> None:
+        """The run begins, or goes on after these rounds."""
         self._call("on_start", experiment, rounds_done)
+        if records:
+            self._call("on_resume", records)
 
     def round(self, record: RoundRecord, model: Callable[[], Vector]) -> str | None:
         """A round is done; the name of a callback that ends the run, if one does."""
@@ -53,7 +61,9 @@ class Callbacks:
             name = type(callback).__name__
             try:
                 answers.append((name, getattr(callback, event)(*arguments)))
-            except Exception:
+            except Exception as error:
+                if event == "on_start" and isinstance(error, RequestError):
+                    raise  # it cannot watch this run, and nothing is lost yet
                 log.exception("callback %s failed in %s; the run goes on without it", name, event)
                 self._callbacks.remove(callback)
         return answers
@@ -61,11 +71,14 @@ class Callbacks:
 
 def named_callbacks(experiment: Experiment) -> list[Callback]:
     """The callbacks that an experiment names, made with their options."""
+    from slimfl.federation.early_stopping import EarlyStopping  # which is a callback itself
+
+    builtin = {"early-stopping": EarlyStopping}
     return [
         construct(
             "callback",
             section.name,
-            resolve("callback", section.name, {}, lambda made: issubclass(made, Callback)),
+            resolve("callback", section.name, builtin, lambda made: issubclass(made, Callback)),
             section.options,
             key="callbacks",
         )

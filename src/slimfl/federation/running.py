@@ -103,7 +103,7 @@ def _rounds(
     until: int | None,
 ) -> list[RoundRecord]:
     experiment = simulation.experiment
-    callbacks.start(experiment, len(lines))
+    callbacks.start(experiment, len(lines), lines)
     try:
         while not finished(experiment, lines, until):
             record = simulation.step()

@@ -7,6 +7,7 @@ from slimfl.nn.cost import WidthCost, cost, multiply_adds, output_shape
 from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
+from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
 from slimfl.nn.segments import Segments, segments
 from slimfl.nn.standalone import standalone
 from slimfl.nn.ul_mobilenet import ULMobileNet
@@ -17,7 +18,9 @@ __all__ = [
     "ChannelOrder",
     "FlatView",
     "Segments",
+    "SlimBatchNorm2d",
     "SlimConv2d",
+    "SlimGroupNorm",
     "SlimLinear",
     "Slimmable",
     "ULMobileNet",
@@ -39,4 +42,5 @@ __all__ = [
     "segments",
     "slimmable",
     "standalone",
+    "statistics",
 ]

@@ -1,9 +1,13 @@
 """Turn a plain sequential torch network into a slimmable one."""
 
+from collections.abc import Sequence
+
+import torch
 from torch import nn
 
 from slimfl.errors import RequestError
 from slimfl.nn.layers import SlimConv2d, SlimLinear
+from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm
 
 #: Layers that treat every channel alike and hold nothing, so they work at any width.
 WIDTH_FREE = (
@@ -13,10 +17,11 @@ WIDTH_FREE = (
 )  # fmt: skip
 
 
-def slimmable(network: nn.Sequential) -> nn.Sequential:
-    """A copy in which every `Conv2d` and `Linear` is slimmable; at 1.0x it computes the same.
+def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> nn.Sequential:
+    """A copy in which every layer is slimmable; at 1.0x it computes the same.
 
-    The first layer keeps its inputs (the image), the last its outputs (the classes).
+    The first layer keeps its inputs (the image), the last its outputs (the classes). `widths` is
+    needed for `BatchNorm2d`, which has statistics of its own for each.
 
     >>> net = slimmable(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
     >>> type(net[0]).__name__, net[0].active_shapes(0.5)["weight"]
@@ -41,12 +46,16 @@ def slimmable(network: nn.Sequential) -> nn.Sequential:
         elif isinstance(layer, nn.Linear):
             result.append(_linear(layer, first, last, channels))
             channels = layer.out_features
+        elif isinstance(layer, nn.GroupNorm):
+            result.append(_group_norm(layer))
+        elif isinstance(layer, nn.BatchNorm2d):
+            result.append(_batch_norm(layer, widths))
         elif isinstance(layer, WIDTH_FREE):
             result.append(layer)
         else:
             raise RequestError(
                 f"layer {index} is a {type(layer).__name__}, which has no slimmable form; "
-                "use Conv2d, Linear and layers without parameters"
+                "use Conv2d, Linear, GroupNorm, BatchNorm2d and layers without parameters"
             )
     return nn.Sequential(*result)
 
@@ -94,6 +103,31 @@ def _linear(layer: nn.Linear, first: bool, last: bool, channels: int) -> SlimLin
         layer.in_features, layer.out_features, layer.bias is not None, not first, not last, repeated
     )
     _copy(layer, slim)
+    return slim
+
+
+def _group_norm(layer: nn.GroupNorm) -> SlimGroupNorm:
+    slim = SlimGroupNorm(layer.num_groups, layer.num_channels, layer.eps)
+    if layer.affine:
+        slim.load_state_dict(layer.state_dict())
+    return slim
+
+
+def _batch_norm(layer: nn.BatchNorm2d, widths: Sequence[float] | None) -> SlimBatchNorm2d:
+    if widths is None:
+        raise RequestError(
+            "the network has a BatchNorm2d, which needs statistics for every width: give them, "
+            "slimmable(network, widths=(0.5, 1.0))"
+        )
+    if layer.momentum is None:
+        raise RequestError("a slimmable BatchNorm2d needs a momentum, such as 0.1")
+    slim = SlimBatchNorm2d(layer.num_features, widths, layer.eps, layer.momentum)
+    given = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
+    with torch.no_grad():
+        for width in slim.widths:
+            for own, value in zip(slim.at(width), given, strict=True):
+                if value is not None:
+                    own.copy_(value[: len(own)])
     return slim
 
 

@@ -54,21 +54,22 @@ def build(
         )
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
-    if not any(isinstance(module, Slimmable) for module in network.modules()):
-        raise RequestError(
-            f"{name!r} has no slimmable layer; build it from SlimConv2d and SlimLinear, "
-            "or pass it through slimfl.nn.slimmable"
-        )
-    check(network)
+    check(network, name)
     initialise(network, initialisation, seed)
     return network
 
 
-def check(network: nn.Module) -> None:
-    """Refuse what would silently go wrong: state that is neither trained nor sent."""
+def check(network: nn.Module, name: str | None = None) -> None:
+    """Refuse what would silently go wrong: equal widths, state that is neither trained nor sent."""
+    if not any(isinstance(module, Slimmable) for module in network.modules()):
+        raise RequestError(
+            f"{repr(name) if name else 'the network'} has no slimmable layer, so all widths would "
+            "be the same; build it from SlimConv2d and SlimLinear, or pass it through "
+            "slimfl.slimmable"
+        )
     for module in network.modules():
         if isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats:
             raise RequestError(
                 f"the network has a {type(module).__name__}, whose running statistics differ by "
-                "width and are not sent; leave it out or use GroupNorm"
+                "width and are not sent; use SlimBatchNorm2d or SlimGroupNorm"
             )

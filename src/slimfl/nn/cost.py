@@ -1,11 +1,14 @@
 """What a width costs: parameters, multiply-adds and bits."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from slimfl.errors import RequestError
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.segments import segments
 from slimfl.nn.widths import at_width
@@ -50,7 +53,7 @@ def cost(
 def output_shape(network: nn.Module, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
     """The shape of what the full network returns for one image (channel, row, column)."""
     parameter = next(network.parameters())
-    with torch.no_grad():
+    with _only_counting(network), torch.no_grad():
         return tuple(network(torch.zeros(1, *image_shape, device=parameter.device)).shape)
 
 
@@ -70,14 +73,45 @@ def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int,
         module
         for module in network.modules()
         if isinstance(module, nn.Conv2d | nn.Linear)
-        or (isinstance(module, Slimmable) and "weight" in module.active_shapes(width))
+        or (
+            isinstance(module, Slimmable)
+            and len(module.active_shapes(width).get("weight", ())) > 1  # not a norm's
+        )
     ]
     hooks = [layer.register_forward_hook(count) for layer in layers]
     parameter = next(network.parameters())
     try:
-        with torch.no_grad(), at_width(width):
+        with _only_counting(network), torch.no_grad(), at_width(width):
             network(torch.zeros(1, *image_shape, device=parameter.device))
+    except RuntimeError as error:
+        if width < 1 and _works(network, image_shape):
+            raise RequestError(
+                f"the network works at 1.0x and not at {width}x: {' '.join(str(error).split())}; "
+                "between slimmable layers use SlimGroupNorm, SlimBatchNorm2d and layers without "
+                "parameters"
+            ) from None
+        raise
     finally:
         for hook in hooks:
             hook.remove()
     return sum(counts)
+
+
+def _works(network: nn.Module, image_shape: tuple[int, int, int]) -> bool:
+    try:
+        output_shape(network, image_shape)
+    except RuntimeError:
+        return False
+    return True
+
+
+@contextmanager
+def _only_counting(network: nn.Module) -> Iterator[None]:
+    """A forward pass that is only counted must not change statistics."""
+    modes = [(module, module.training) for module in network.modules()]
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training

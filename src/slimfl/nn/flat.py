@@ -7,7 +7,9 @@ that of `named_parameters()`.
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
+
+from slimfl.nn.norms import statistics
 
 Vector = NDArray[np.float32]
 
@@ -44,10 +46,24 @@ class FlatView:
         self.values = nn.Parameter(torch.empty(count, device=device))
         self.gradients = torch.zeros(count, device=device)
         self.values.grad = self.gradients
+        kept = {id(parameter) for parameter in statistics(network)}
+        positions: list[Tensor] = []
         start = 0
         for parameter in network.parameters():
             block = slice(start, start + parameter.numel())
+            if id(parameter) in kept:
+                positions.append(torch.arange(block.start, block.stop, device=device))
             self.values.data[block] = parameter.detach().reshape(-1)
             parameter.data = self.values.data[block].view(parameter.shape)
             parameter.grad = self.gradients[block].view(parameter.shape)
             start += parameter.numel()
+        self._statistics = torch.cat(positions) if positions else None
+
+    def step(self, optimiser: torch.optim.Optimizer) -> None:
+        """An optimiser's step, which leaves alone what the forward pass has measured."""
+        if self._statistics is None:
+            optimiser.step()
+            return
+        measured = self.values.data[self._statistics]
+        optimiser.step()
+        self.values.data[self._statistics] = measured

@@ -44,7 +44,9 @@ class SlimConv2d(nn.Module):
             raise ValueError("a slimmable convolution has groups=1 or is depthwise")
         if self.depthwise and slim_in != slim_out:
             raise ValueError("a depthwise convolution slims its input and output alike")
-        kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        kernel = _pair(kernel_size)
+        if padding == "same" and _pair(stride) != (1, 1):
+            raise ValueError("padding 'same' does not go with a stride; give a number")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.slim_in, self.slim_out = slim_in, slim_out
@@ -67,9 +69,28 @@ class SlimConv2d(nn.Module):
         out, into = self.active_shapes(active_width())["weight"][:2]
         bias = None if self.bias is None else self.bias[:out]
         groups = out if self.depthwise else 1
-        return F.conv2d(
-            x, self.weight[:out, :into], bias, self.stride, self.padding, self.dilation, groups
-        )
+        weight = self.weight[:out, :into]
+        if self._only_picks:
+            return F.conv2d(self._picked(x), weight, bias, groups=groups)
+        return F.conv2d(x, weight, bias, self.stride, self.padding, self.dilation, groups)
+
+    @property
+    def _only_picks(self) -> bool:
+        """Whether the stride leaves out pixels that no weight ever sees."""
+        return tuple(self.weight.shape[2:]) == (1, 1) and _pair(self.stride) != (1, 1)
+
+    def _picked(self, x: Tensor) -> Tensor:
+        """The pixels that a strided 1x1 convolution looks at.
+
+        oneDNN's gradient of a strided 1x1 convolution writes past a buffer where channels-last
+        images have few channels, and crashes the interpreter:
+        https://github.com/uxlfoundation/oneDNN/issues/6035. Without a stride it does not.
+        """
+        if not isinstance(self.padding, str):  # "valid" is none, and "same" takes no stride
+            rows, columns = _pair(self.padding)
+            x = F.pad(x, (columns, columns, rows, rows))
+        down, right = _pair(self.stride)
+        return x[:, :, ::down, ::right]
 
     def plain(self, width: float) -> nn.Conv2d:
         """The block of a width as a convolution of torch's own; it shares nothing."""
@@ -169,6 +190,10 @@ def average_pool(x: Tensor) -> Tensor:
     channels-last activations have, which slows a training step on a CPU down.
     """
     return x.sum((2, 3)) / (x.shape[2] * x.shape[3])
+
+
+def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
 def _reset(weight: Tensor, bias: Tensor | None) -> None:

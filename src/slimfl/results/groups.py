@@ -14,8 +14,8 @@ from slimfl.results.records import RunRecord
 
 #: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
 _NOT_COMPARED = {
-    "seed", "engine", "threads", "track", "callbacks", "data.dir", "federation.checkpoint_every",
-    "radio.channel",  # says what radio.noise_dbm says
+    "seed", "engine", "device", "threads", "track", "callbacks", "data.dir",
+    "federation.checkpoint_every", "radio.channel",  # says what radio.noise_dbm says
 }  # fmt: skip
 
 #: Keys of the conditions that every method of a comparison meets alike.

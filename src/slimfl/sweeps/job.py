@@ -125,6 +125,6 @@ def same_rounds(one: Experiment, other: Experiment) -> bool:
 
 def _asked(experiment: Experiment) -> Experiment:
     """An experiment without what depends on the machine that runs it."""
-    here = {"engine": "auto", "threads": None, "track": (), "flower": FlowerSection()}
+    here = {"engine": "auto", "device": None, "threads": None, "track": ()}
     data = experiment.data.model_copy(update={"dir": None})
-    return experiment.model_copy(update={**here, "data": data})
+    return experiment.model_copy(update={**here, "flower": FlowerSection(), "data": data})

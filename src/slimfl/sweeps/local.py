@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
     try:
-        with _interrupts_wait():
+        with _interrupts_wait(), _main_stays_here():
             futures = {pool.submit(_work, complete, job): job for job in jobs}
         waiting: set[Future[None]] = set(futures)
         while waiting:
@@ -52,6 +53,24 @@ def _interrupts_wait() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _main_stays_here() -> Iterator[None]:
+    """Processes begun in here do not run the user's script again.
+
+    They need nothing of it, and a script without `if __name__ == "__main__"` would begin its
+    whole sweep once more in each of them.
+    """
+    main = sys.modules["__main__"]
+    file, spec = vars(main).pop("__file__", None), main.__spec__
+    try:
+        main.__spec__ = None
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
 
 
 class _Stopped(BaseException):

@@ -77,7 +77,7 @@ class LocalTrainer:
             loss.backward()  # type: ignore[no-untyped-call]
             if origin is not None:  # FedProx: the gradient of mu/2 |w - w_t|^2
                 self.flat.gradients.add_(values.detach() - origin, alpha=self.proximal_mu)
-            self.optimiser.step()
+            self.flat.step(self.optimiser)
 
         train_step = step(schedule.step, schedule.options)
         samples = torch.from_numpy(schedule.samples).to(values.device)

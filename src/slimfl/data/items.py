@@ -1,0 +1,134 @@
+"""Samples that come one by one: a torch dataset, a Hugging Face dataset, a folder of images."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.data.pixels import as_bytes, as_labels
+from slimfl.errors import RequestError
+
+#: Bytes and labels of several images.
+Pair = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".tif", ".tiff")
+
+
+def torch_samples(dataset: Any, what: str) -> Pair:
+    """The samples of a map-style torch dataset of (image, label)."""
+    try:
+        count = len(dataset)
+    except TypeError:
+        raise RequestError(
+            f"{what} is a {type(dataset).__name__} without a length; give a dataset that can be "
+            "indexed, not an iterable one"
+        ) from None
+    return _stacked((_pair(dataset[i], what) for i in range(count)), what)
+
+
+def _pair(sample: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(sample, Sequence) or len(sample) < 2:
+        raise RequestError(
+            f"a sample of {what} is a {type(sample).__name__}; it must be (image, label)"
+        )
+    return sample[0], sample[1]
+
+
+def huggingface_samples(split: Any, image: str | None, label: str | None, what: str) -> Pair:
+    """The samples of one split of a Hugging Face dataset."""
+    columns = list(getattr(split, "column_names", ()))
+    if not columns:
+        raise RequestError(f"{what} is a {type(split).__name__}, not a Hugging Face dataset")
+    image = _column(columns, image, ("image", "img", "pixel_values"), "image", what)
+    label = _column(columns, label, ("label", "labels", "fine_label", "target"), "label", what)
+    rows = (split[i] for i in range(len(split)))
+    return _stacked(((row[image], row[label]) for row in rows), what)
+
+
+def _column(
+    columns: list[str], named: str | None, usual: tuple[str, ...], kind: str, what: str
+) -> str:
+    wanted = usual if named is None else (named,)
+    for column in wanted:
+        if column in columns:
+            return column
+    raise RequestError(
+        f"{what} has no column {' or '.join(wanted)} but {', '.join(columns)}; give {kind}=..."
+    )
+
+
+def folder_samples(folder: Path, classes: Sequence[str], size: tuple[int, int] | None) -> Pair:
+    """The images in `folder/CLASS/`, by name, with the class's number as the label."""
+    return _stacked(_opened(folder, classes, size), str(folder))
+
+
+def folder_classes(folder: Path) -> list[str]:
+    """The names of the folders inside, in order."""
+    if not folder.is_dir():
+        raise RequestError(
+            f"there is no folder {folder}; images are expected in train/CLASS/ and test/CLASS/"
+        )
+    return sorted(at.name for at in folder.iterdir() if at.is_dir() and at.name[:1] != ".")
+
+
+def _opened(
+    folder: Path, classes: Sequence[str], size: tuple[int, int] | None
+) -> Iterator[tuple[Any, int]]:
+    from PIL import Image
+
+    for label, name in enumerate(classes):
+        inside = folder / name
+        files = sorted(inside.iterdir()) if inside.is_dir() else []
+        for path in (one for one in files if one.suffix.lower() in SUFFIXES):
+            try:
+                with Image.open(path) as opened:
+                    image = _plain(opened)
+            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+                reason = " ".join(str(error).split())
+                raise RequestError(f"{path} is not an image that can be read: {reason}") from None
+            yield image.resize((size[1], size[0])) if size else image, label
+
+
+def _plain(image: Any) -> Any:
+    """A PIL image as grey values or colours, without a palette and without transparency."""
+    return image.convert("L" if image.mode in ("1", "L", "LA", "I", "I;16", "F") else "RGB")
+
+
+def _stacked(pairs: Iterable[tuple[Any, Any]], what: str) -> Pair:
+    """One array of all images; they must be alike, and may be PIL images, tensors or arrays."""
+    images: list[NDArray[np.uint8]] = []
+    labels: list[int] = []
+    for number, (image, label) in enumerate(pairs):
+        where = f"image {number} of {what}"
+        pixels = as_bytes(_rows_columns_channels(image)[np.newaxis], where)[0]
+        if images and pixels.shape != images[0].shape:
+            raise RequestError(
+                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; give images of "
+                "one size and kind (resize them first)"
+            )
+        images.append(pixels)
+        labels.append(int(as_labels(np.reshape(_numpy(label), -1)[:1], 1, f"label of {where}")[0]))
+    if not images:
+        raise RequestError(f"{what} has no images")
+    return np.stack(images), np.array(labels, np.int64)
+
+
+def _rows_columns_channels(image: Any) -> NDArray[Any]:
+    if hasattr(image, "mode") and hasattr(image, "convert"):
+        return np.asarray(_plain(image))
+    pixels = _numpy(image)
+    if hasattr(image, "permute") and pixels.ndim == 3:  # tensors have their channels first
+        pixels = pixels.transpose(1, 2, 0)
+    return pixels
+
+
+def _numpy(value: Any) -> NDArray[Any]:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    return np.asarray(value)
+
+
+def _shape(pixels: NDArray[Any]) -> str:
+    return " x ".join(map(str, pixels.shape))

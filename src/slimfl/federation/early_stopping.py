@@ -1,0 +1,60 @@
+"""End a run whose accuracy no longer improves."""
+
+from collections.abc import Callable, Sequence
+
+from slimfl.config import Experiment
+from slimfl.errors import RequestError
+from slimfl.federation.callbacks import Callback
+from slimfl.federation.storage.record import RoundRecord
+from slimfl.nn import Vector
+
+
+class EarlyStopping(Callback):
+    """Stop when a width's best accuracy is `patience` rounds old.
+
+    Args:
+        patience: Rounds to wait for a better accuracy.
+        width: The width that is watched, such as `0.5x`; the widest that is tested by default.
+        min_improvement: How much better counts as better, as a fraction of 1.
+    """
+
+    def __init__(
+        self, patience: int = 10, width: str | float | None = None, min_improvement: float = 0.0
+    ) -> None:
+        if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
+            raise RequestError(f"patience must be a whole number from 1, not {patience!r}")
+        if not 0 <= min_improvement < 1:
+            raise RequestError(
+                f"min_improvement must be from 0 to below 1, not {min_improvement!r}"
+            )
+        self.patience, self.min_improvement = patience, min_improvement
+        self.width = f"{width}x" if isinstance(width, int | float) else width
+        self.best, self.best_round = -1.0, 0
+
+    def on_start(self, experiment: Experiment, rounds_done: int) -> None:
+        """Forget an earlier run; a width that this one has not would never be seen."""
+        names = [f"{width}x" for width in experiment.model.widths]
+        if self.width is not None and self.width not in names:
+            raise RequestError(
+                f"early stopping watches the width {self.width}, and this run has "
+                f"{', '.join(names)}"
+            )
+        self.best, self.best_round = -1.0, 0
+
+    def on_resume(self, records: Sequence[RoundRecord]) -> None:
+        """Look at the rounds of an earlier process, so that a resumed run ends where it would."""
+        for record in records:
+            self._look(record)
+
+    def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool:
+        """Whether to stop after this round."""
+        self._look(record)
+        return record.round - self.best_round >= self.patience
+
+    def _look(self, record: RoundRecord) -> None:
+        if not record.accuracy:
+            return
+        width = self.width or list(record.accuracy)[-1]
+        accuracy = record.accuracy.get(width)
+        if accuracy is not None and accuracy > self.best + self.min_improvement * (self.best >= 0):
+            self.best, self.best_round = accuracy, record.round

@@ -1,0 +1,107 @@
+"""Runs as tables: one row per round or one row per run, for pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from slimfl.config.short_names import short_name
+from slimfl.errors import RequestError
+from slimfl.federation import RoundRecord
+from slimfl.results.records import RunRecord
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = dict[str, Any]
+
+#: Lists of devices, of which a table shows how many there were.
+_COUNTED = ("devices", "dropped_out", "refused")
+#: Lists that have one value per segment.
+_SEGMENTS = ("delivered", "bits_sent", "bits_decoded", "bits_dropped")
+#: Keys that say where and how fast a run was computed, not what it is about.
+_CIRCUMSTANCES = {"method", "seed", "engine", "device", "threads", "track", "callbacks", "data.dir"}
+
+
+def round_rows(records: Sequence[RunRecord]) -> list[Row]:
+    """One row per round, with the method, the seed and what else differs between the runs."""
+    varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
+    return [
+        {**_which(record), **settings, **_round(line)}
+        for record, settings in zip(records, varied, strict=True)
+        for line in record.lines
+    ]
+
+
+def run_rows(records: Sequence[RunRecord]) -> list[Row]:
+    """One row per run: its last accuracies, and what it cost."""
+    varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
+    rows = []
+    for record, settings in zip(records, varied, strict=True):
+        last = record.evaluated[-1].accuracy if record.evaluated else {}
+        rows.append(
+            {
+                **_which(record),
+                **settings,
+                "rounds": len(record.lines),
+                **{f"accuracy_{width}": value for width, value in last.items()},
+                "airtime_s": sum(line.airtime_s for line in record.lines),
+                "energy_j": sum(line.energy_j for line in record.lines),
+            }
+        )
+    return rows
+
+
+def frame(rows: Sequence[Row]) -> DataFrame:
+    """Rows as a pandas data frame."""
+    try:
+        import pandas
+    except ImportError:
+        raise RequestError("a data frame needs pandas: `pip install pandas`") from None
+    return pandas.DataFrame(list(rows))
+
+
+def varied_settings(trees: Sequence[dict[str, Any]]) -> list[Row]:
+    """For each experiment, the settings that are not the same in all of them.
+
+    >>> varied_settings([{"data": {"alpha": 1.0}, "rounds": 3}, {"data": {"alpha": 0.1}}])
+    [{'alpha': 1.0, 'rounds': 3}, {'alpha': 0.1, 'rounds': None}]
+    """
+    flats = [dict(_flat(tree)) for tree in trees]
+    keys = dict.fromkeys(key for flat in flats for key in flat if key not in _CIRCUMSTANCES)
+    varied = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
+    if "radio.channel" in varied and all(flat["radio.channel"] != "custom" for flat in flats):
+        varied.remove("radio.noise_dbm")  # the channel's name says the same
+    return [{short_name(key): flat.get(key) for key in varied} for flat in flats]
+
+
+def _which(record: RunRecord) -> Row:
+    return {"method": record.experiment.method, "seed": record.experiment.seed}
+
+
+def _round(line: RoundRecord) -> Row:
+    """The numbers of one round; what a later version adds appears under its own name."""
+    row: Row = {}
+    for key, value in line.items():
+        if key in _COUNTED:
+            row[key] = len(value)
+        elif key in _SEGMENTS:
+            row |= {f"{key}_{number}": one for number, one in enumerate(value, 1)}
+        elif isinstance(value, dict):
+            row |= {f"{key}_{name}": one for name, one in value.items() if _is_plain(one)}
+        elif _is_plain(value):
+            row[key] = value
+    return row
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _flat(tree: dict[str, Any], where: str = "") -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        pairs += (
+            _flat(value, f"{where}{key}.") if isinstance(value, dict) else [(where + key, value)]
+        )
+    return pairs

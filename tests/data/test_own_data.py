@@ -1,0 +1,221 @@
+"""Data as their authors have them: arrays, torch datasets, folders of images, Hugging Face."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import IterableDataset, TensorDataset
+
+import slimfl
+from slimfl.data import Dataset, Samples
+from slimfl.errors import RequestError
+
+RANDOM = np.random.default_rng(3)
+BYTES = RANDOM.integers(0, 256, (20, 8, 6, 3), dtype=np.uint8)
+LABELS = np.arange(20) % 4
+
+
+def from_arrays(images, labels=LABELS, **more):
+    return Dataset.from_arrays(images, labels, images[:8], labels[:8], **more)
+
+
+def test_bytes_are_taken_as_they_are():
+    made = from_arrays(BYTES)
+    np.testing.assert_array_equal(made.train.images, BYTES)
+    assert made.classes == 4
+    assert made.train.labels.dtype == np.int64
+    assert len(made.test) == 8
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_every_level_survives_as_a_float(kind):
+    levels = np.arange(256, dtype=np.uint8).reshape(4, 8, 8)
+    made = Dataset.from_arrays((levels / 255).astype(kind), [0, 1, 0, 1], levels[:1], [1])
+    np.testing.assert_array_equal(made.train.images[..., 0], levels)
+    assert made.test.images.shape == (1, 8, 8, 1)
+
+
+def test_the_checksum_is_of_the_contents():
+    changed = BYTES.copy()
+    changed[3, 2, 1, 0] ^= 1
+    assert from_arrays(BYTES).checksum == from_arrays(BYTES.copy()).checksum
+    assert from_arrays(BYTES).checksum != from_arrays(changed).checksum
+    assert from_arrays(BYTES).checksum != from_arrays(BYTES, LABELS[::-1]).checksum
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "words"),
+    [
+        (BYTES.astype(np.float32), LABELS, "values from 0 to 255; give bytes"),
+        (BYTES / 255 - 0.5, LABELS, "normalised here"),
+        (np.full((20, 4, 4), np.nan), LABELS, "values from nan"),
+        (BYTES.astype(int) * 2, LABELS, "give bytes from 0 to 255"),
+        (BYTES.astype(str), LABELS, "of type <U"),
+        (BYTES[0, 0], LABELS, "have the shape"),
+        (np.zeros((20, 3, 8, 8), np.uint8), LABELS, "channels first"),
+        (BYTES, LABELS[:5], "20 images and 5"),
+        (BYTES, LABELS - 1, "count classes from 0"),
+        (BYTES, LABELS + 0.5, "whole numbers from 0"),
+        (BYTES, np.eye(4)[LABELS], "argmax"),
+        ([[1, 2], [3]], LABELS, "not an array of numbers"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_in_one_sentence(images, labels, words):
+    with pytest.raises(RequestError, match=words) as refused:
+        from_arrays(images, labels)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (BYTES / 255, "from_arrays"),
+        (BYTES[..., 0], r"shape \(20, 8, 6\)"),
+    ],
+)
+def test_samples_made_by_hand_are_checked_too(images, words):
+    with pytest.raises(RequestError, match=words):
+        Dataset("mine", Samples(images, LABELS), Samples(images, LABELS), 4, "")
+
+
+def test_labels_beyond_the_classes_are_refused():
+    with pytest.raises(RequestError, match="labels go from 0 to 3"):
+        from_arrays(BYTES, classes=3)
+
+
+def test_training_and_test_images_of_unlike_sizes_are_refused():
+    with pytest.raises(RequestError, match="one size"):
+        Dataset.from_arrays(BYTES, LABELS, BYTES[:, :4], LABELS)
+
+
+def test_torch_datasets_have_their_channels_first():
+    tensors = torch.from_numpy(BYTES).permute(0, 3, 1, 2)
+    for images in (tensors, tensors / 255):
+        made = Dataset.from_torch(
+            TensorDataset(images, torch.from_numpy(LABELS)),
+            TensorDataset(images[:5], torch.from_numpy(LABELS[:5])),
+        )
+        np.testing.assert_array_equal(made.train.images, BYTES)
+        np.testing.assert_array_equal(made.test.labels, LABELS[:5])
+
+
+def test_torchvision_without_a_transform_gives_pil_images():
+    pictures = [(Image.fromarray(pixels), int(k)) for pixels, k in zip(BYTES, LABELS, strict=True)]
+    np.testing.assert_array_equal(Dataset.from_torch(pictures, pictures).train.images, BYTES)
+    grey = [
+        (Image.fromarray(pixels[..., 0]), k) for (_, k), pixels in zip(pictures, BYTES, strict=True)
+    ]
+    made = Dataset.from_torch(grey, grey)
+    np.testing.assert_array_equal(made.train.images, BYTES[..., :1])
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        yield torch.zeros(1, 4, 4), 0
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        (Endless(), "without a length"),
+        (TensorDataset(torch.zeros(3, 1, 4, 4)), "image, label"),
+        ([(np.zeros((4, 4)), 0), (np.zeros((5, 4)), 1)], "image 1 of train is 5 x 4 x 1"),
+        ([(torch.full((1, 4, 4), -0.4), 0)], "values from -0.4"),
+        ([], "no images"),
+        ([(np.zeros((4, 4)), "cat")], "label of image 0"),
+    ],
+)
+def test_torch_datasets_that_do_not_fit_are_refused(dataset, words):
+    with pytest.raises(RequestError, match=words):
+        Dataset.from_torch(dataset, dataset)
+
+
+def write_folder(root, shape=(8, 6)):
+    for part in ("train", "test"):
+        for label, name in enumerate(("cat", "dog")):
+            (root / part / name).mkdir(parents=True)
+            for number in range(3):
+                pixels = np.full((*shape, 3), 40 * label + number, np.uint8)
+                Image.fromarray(pixels).save(root / part / name / f"{number}.png")
+    (root / "train" / "cat" / "notes.txt").write_text("no image")
+
+
+def test_a_folder_of_images(tmp_path):
+    write_folder(tmp_path)
+    made = Dataset.from_folder(tmp_path)
+    assert made.train.images.shape == (6, 8, 6, 3)
+    assert made.train.images[:, 0, 0, 0].tolist() == [0, 1, 2, 40, 41, 42]
+    assert made.train.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert made.classes == 2
+    assert Dataset.from_folder(tmp_path, size=(4, 5)).test.images.shape == (6, 4, 5, 3)
+
+
+def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="train/CLASS/"):
+        Dataset.from_folder(tmp_path / "nowhere")
+    write_folder(tmp_path)
+    (tmp_path / "test" / "fox").mkdir()
+    with pytest.raises(RequestError, match="fox"):
+        Dataset.from_folder(tmp_path)
+    (tmp_path / "test" / "fox").rmdir()
+    (tmp_path / "train" / "dog" / "1.png").write_bytes(b"\x89PNG and then nothing")
+    with pytest.raises(RequestError, match=r"1\.png is not an image"):
+        Dataset.from_folder(tmp_path)
+    Image.fromarray(np.zeros((3, 3), np.uint8)).save(tmp_path / "train" / "dog" / "1.png")
+    with pytest.raises(RequestError, match="one size"):
+        Dataset.from_folder(tmp_path)
+
+
+class Split:
+    """What is used of a `datasets.Dataset`."""
+
+    def __init__(self, image, label):
+        self.column_names = [image, label]
+
+    def __len__(self):
+        return len(BYTES)
+
+    def __getitem__(self, index):
+        image, label = self.column_names
+        return {image: Image.fromarray(BYTES[index]), label: int(LABELS[index])}
+
+
+def test_a_hugging_face_dataset():
+    made = Dataset.from_huggingface({"train": Split("img", "label"), "test": Split("img", "label")})
+    np.testing.assert_array_equal(made.train.images, BYTES)
+    np.testing.assert_array_equal(made.train.labels, LABELS)
+    odd = {"train": Split("scan", "finding"), "validation": Split("scan", "finding")}
+    with pytest.raises(RequestError, match="no split 'test'"):
+        Dataset.from_huggingface(odd)
+    with pytest.raises(RequestError, match="scan, finding; give image="):
+        Dataset.from_huggingface(odd, test="validation")
+    made = Dataset.from_huggingface(odd, test="validation", image="scan", label="finding")
+    assert made.classes == 4
+
+
+def test_the_hub_needs_an_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(RequestError, match="pip install datasets"):
+        Dataset.from_huggingface("ylecun/mnist")
+
+
+def test_other_objects_than_a_dataset_say_how_to_make_one():
+    data = TensorDataset(torch.zeros(3, 1, 4, 4), torch.zeros(3))
+    with pytest.raises(RequestError, match=r"Dataset\.from_torch"):
+        slimfl.run(dataset=data, rounds=1)
+    with pytest.raises(RequestError, match=r"Dataset\.from_arrays"):
+        slimfl.run(dataset=(BYTES, LABELS), rounds=1)
+
+
+def test_a_run_on_data_from_arrays_learns():
+    labels = np.arange(400) % 2
+    images = RANDOM.uniform(0, 0.3, (400, 8, 8)) + 0.6 * labels[:, None, None]
+    data = Dataset.from_arrays(images[:300], labels[:300], images[300:], labels[300:])
+    run = slimfl.run(
+        dataset=data,
+        rounds=3,
+        training__steps=10,
+        training__learning_rate=5e-3,
+        radio__channel="good",
+    )
+    assert min(run.final_accuracy.values()) > 0.95
