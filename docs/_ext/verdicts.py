@@ -36,7 +36,13 @@ def texts(results: Path) -> dict[str, str]:
         results: The folder with one folder per scale.
     """
     documents = read(results)
-    made = {"verdicts": verdicts, "exhibits": exhibits, "tally": tally, "choices": choices, "vanilla": vanilla}
+    made = {
+        "verdicts": verdicts,
+        "exhibits": exhibits,
+        "tally": tally,
+        "choices": choices,
+        "vanilla": vanilla,
+    }
     return {name: "\n".join(make(documents)) for name, make in made.items()}
 
 
@@ -101,7 +107,7 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
 def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
     """How many of the paper's exhibits agree, for every scale that has finished some."""
     lines = []
-    for scale, document in documents.items():
+    for document in documents.values():
         judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
         counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
         if set(counts) <= set(OPEN):
