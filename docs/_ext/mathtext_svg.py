@@ -1,8 +1,9 @@
 """Formulas as inline SVG, drawn by matplotlib's mathtext.
 
 The pages then need neither a script from the network nor LaTeX, look the same in every browser and
-take the colour of the text around them. The typeface is Computer
-Modern, which comes with matplotlib: MathML would need a mathematical font on the reader's machine. The TeX source stays in the picture as its title.
+take the colour of the text around them. The typeface is Computer Modern, which comes with
+matplotlib: MathML would need a mathematical font on the reader's machine. The TeX source stays in
+the picture as its title.
 """
 
 from __future__ import annotations

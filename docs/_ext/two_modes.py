@@ -38,10 +38,12 @@ def save(figure: Figure, path: Path) -> None:
 def follow_mode(svg: str) -> str:
     """The picture with a style for dark pages."""
     rules = [f"svg {{ fill: {ON_DARK['#000000']} }}"]
-    for light, dark in ON_DARK.items():
-        for kind in ("fill", "stroke"):
-            if f"{kind}: {light}" in svg:
-                rules.append(f'[style*="{kind}: {light}"] {{ {kind}: {dark} !important }}')
+    rules += [
+        f'[style*="{kind}: {light}"] {{ {kind}: {dark} !important }}'
+        for light, dark in ON_DARK.items()
+        for kind in ("fill", "stroke")
+        if f"{kind}: {light}" in svg
+    ]
     style = "<style>@media (prefers-color-scheme: dark) {" + " ".join(rules) + "}</style>\n"
     svg = re.sub(r" <metadata>.*?</metadata>\n", "", svg, count=1, flags=re.DOTALL)
     return re.sub(r"(<svg [^>]*>\n)", lambda found: found[1] + style, svg, count=1)

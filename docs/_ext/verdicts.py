@@ -107,7 +107,7 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
 def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
     """How many of the paper's exhibits agree, for every scale that has finished some."""
     lines = []
-    for scale, document in documents.items():
+    for document in documents.values():
         judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
         counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
         if set(counts) <= set(OPEN):
