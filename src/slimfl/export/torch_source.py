@@ -63,8 +63,9 @@ def source(network: Deployable, name: str) -> str:
             "choose --format onnx or safetensors"
         ) from error
     imports = [line for key, line in _GLOBALS.items() if line and key in named]
-    forward = re.sub(r"^", "    ", code.src.strip("\n"), flags=re.MULTILINE)
-    forward = "\n".join(line.rstrip() for line in forward.splitlines())
+    # what follows a semicolon frees memory, which Python does at the end of the call
+    shown = [line.partition(";  ")[0].rstrip() for line in code.src.strip().splitlines()]
+    forward = "\n".join(f"    {line}" for line in shown)
     head = _HEAD.format(name=name) + "".join(f"{line}\n" for line in imports)
     return f"{head}\n\nclass Network(nn.Module):\n{body}\n\n{forward}\n{_LOAD}"
 
@@ -73,14 +74,22 @@ def _constructor(traced: torch.fx.GraphModule, stored: set[str]) -> str:
     lines = ["    def __init__(self):", "        super().__init__()"]
     for name, module in traced.named_modules():
         place, _, own = name.rpartition(".")
-        parent = f"self.get_submodule({place!r})" if place else "self"
         plain = type(module) is nn.Module or isinstance(module, torch.fx.GraphModule)
         if name:
-            lines.append(f"        {parent}.add_module({own!r}, {_layer(module, plain)})")
+            layer = _layer(module, plain)
+            named = f".{own} = {layer}" if own.isidentifier() else f".add_module({own!r}, {layer})"
+            lines.append(f"        {_place(place)}{named}")
         if plain:
-            here = f"self.get_submodule({name!r})" if name else "self"
-            lines += [f"        {here}.{each}" for each in _own_tensors(module, name, stored)]
+            own_tensors = _own_tensors(module, name, stored)
+            lines += [f"        {_place(name)}.{each}" for each in own_tensors]
     return "\n".join(lines)
+
+
+def _place(path: str) -> str:
+    """How a method reaches a module."""
+    if all(part.isidentifier() for part in path.split(".")):
+        return f"self.{path}"
+    return f"self.get_submodule({path!r})" if path else "self"
 
 
 def _layer(module: nn.Module, plain: bool) -> str:
