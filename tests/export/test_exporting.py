@@ -87,14 +87,14 @@ def test_the_manifest_says_what_there_is(finished, exported):
     manifest, folder = exported
     assert read_manifest(folder) == manifest
     assert manifest.run.experiment_sha256 == round_identity(finished.experiment)
-    assert (manifest.run.round, manifest.run.seed, manifest.run.test_images) == (3, 5, 1000)
+    assert (manifest.run.round, manifest.run.seed, manifest.run.test_images) == (3, 5, 500)
     cut = segments(finished.network, (0.5, 1.0))
     assert [(m.width, m.precision) for m in manifest.models] == [
         (0.5, "float32"), (0.5, "int8"), (1.0, "float32"), (1.0, "int8"),
     ]  # fmt: skip
     for model in manifest.models:
         assert model.parameters == cut.mask(model.width).sum()
-        work = multiply_adds(finished.network, model.width, (1, 28, 28))
+        work = multiply_adds(finished.network, model.width, (1, 12, 12))
         assert model.multiply_adds == work
         joule = 4.6e-12 if model.precision == "float32" else 0.3e-12
         assert model.joules_per_image == pytest.approx(work * joule)
