@@ -166,11 +166,13 @@ def test_the_torch_form_works_without_slimfl_and_without_pickle(
     _, folder = exported
     expected, test = expected_logits(finished, width)
     np.save(tmp_path / "images.npy", bytes_in(test))
-    for suffix in ("py", "safetensors"):
-        shutil.copy(folder / f"ul-mobilenet-{width}x.{suffix}", tmp_path / f"narrow.{suffix}")
+    module = f"ul_mobilenet_{str(width).replace('.', '_')}x"
+    for name in (f"{module}.py", f"ul-mobilenet-{width}x.safetensors"):
+        shutil.copy(folder / name, tmp_path / name)
     code = (
-        "import sys, numpy, torch, narrow\n"
-        "network = narrow.load('narrow.safetensors')\n"
+        "import sys, numpy, torch\n"
+        f"from {module} import load\n"
+        "network = load()\n"
         "logits = network(torch.from_numpy(numpy.load('images.npy')))\n"
         "numpy.save('logits.npy', logits.detach().numpy())\n"
         "print('slimfl' in sys.modules, sum(p.numel() for p in network.parameters()))\n"

@@ -50,7 +50,7 @@ from slimfl.export.manifest import (
 )
 from slimfl.export.picking import from_export
 from slimfl.export.policy import WidthPolicy, probabilities_of
-from slimfl.export.torch_source import rebuilt, source
+from slimfl.export.torch_source import module_name, rebuilt, source
 from slimfl.export.trained import Trained, load_trained
 from slimfl.federation.storage.run_folder import disk_errors
 from slimfl.files import write_atomically
@@ -175,7 +175,7 @@ class _Work:
             again = rebuilt(text)
             again.network.load_state_dict(load_safetensors(_weights(network)))
             _compare("the written module", torch_logits(again, self.images[:200]), logits[:200])
-            files.append(self._file("torch", f"{name}.py", text.encode()))
+            files.append(self._file("torch", f"{module_name(name)}.py", text.encode()))
         if "torch" in self.formats or "safetensors" in self.formats:
             files.append(self._file("safetensors", f"{name}.safetensors", _weights(network)))
         result.append(_Made(self._model(width, name, network, logits, files, values), logits, once))
