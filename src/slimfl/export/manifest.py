@@ -1,7 +1,5 @@
 """`manifest.json`: what an export holds, one entry per width and precision."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
