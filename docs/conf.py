@@ -40,6 +40,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType|Grid)"),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
+    ("py:.*", r"(Gt|(Min|Max)Len|AllowInfNan|_PydanticGeneralMetadata)"),  # and of a manifest's
+    ("py:.*", r"onnx(runtime)?\..*"),
 ]
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "fieldlist"]

@@ -294,8 +294,12 @@ def _data(random: random.Random, folder: Path) -> list[str]:
 
 def _look(random: random.Random, folder: Path) -> list[str]:
     """The commands that read run folders, on everything that is none."""
-    kind = random.choice(["report", "compare", "resume"])
+    kind = random.choice(["report", "compare", "resume", "export", "pick"])
     words = [kind, *(random.choice(PATHS) for _ in range(random.choice([1, 1, 2])))]
+    if kind == "export":
+        words += _options(random, ["--width", "--format", "--energy", "--out"], 2)
+    if kind == "pick":
+        words += _options(random, ["--max-macs", "--min-accuracy", "--max-latency-ms"], 2)
     if kind == "report" and random.random() < 0.5:
         words += ["--out", random.choice(PATHS)]
     return words

@@ -66,17 +66,22 @@ def export(
     from rich.table import Table
 
     from slimfl.export.card import microjoules
+    from slimfl.export.picking import width_label
 
-    table = Table(box=box.SIMPLE_HEAD, title=f"{manifest.model}, round {manifest.run.round}")
-    table.add_column("model")
-    for heading in ("bytes", "parameters", "multiply-\nadds", "accuracy\n%", "points\nlost",
-                    "energy per\nimage", "latency\nms"):  # fmt: skip
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        title=f"{manifest.model}, round {manifest.run.round}",
+    )
+    table.add_column("width")
+    for heading in ("bytes", "para-\nmeters", "multiply-\nadds", "accuracy\n%", "points\nlost",
+                    "energy per\nimage", "ms per\nimage"):  # fmt: skip
         table.add_column(heading, justify="right")
     for model in manifest.models:
         lost = model.accuracy_loss_points
         table.add_row(
-            model.name,
-            "\n".join(f"{file.bytes:,}" for file in model.files),
+            width_label(model.width, model.precision),
+            f"{sum(file.bytes for file in model.files):,}",
             f"{model.parameters:,}",
             f"{model.multiply_adds:,}",
             f"{100 * model.accuracy:.2f}",
@@ -115,7 +120,7 @@ def pick(
 
     from slimfl.errors import RequestError
     from slimfl.export import energy as presets
-    from slimfl.export.manifest import MANIFEST
+    from slimfl.export.manifest import MANIFEST, read_manifest
     from slimfl.export.picking import Limits, from_export, from_run
     from slimfl.export.picking import pick as pick_one
 
@@ -127,7 +132,7 @@ def pick(
     if (run / MANIFEST).is_file():
         if energy is not None:
             raise RequestError("an export has its energy preset already: leave out --energy")
-        table = from_export(run)
+        table = from_export(read_manifest(run))
     else:
         measure = max_latency_ms is not None
         table = from_run(run, energy or presets.DEFAULT, measure=measure, data_dir=data_dir)
@@ -136,8 +141,7 @@ def pick(
         from slimfl.report.figures import save
         from slimfl.report.figures.energy import energy_figure
 
-        points = [(one.name, one.joules_per_image, one.accuracy) for one in table.choices]
-        save(energy_figure(points, [], table.energy_preset), plot)
+        save(energy_figure(table.points, table.cascade, table.energy_preset), plot)
     if json:
         show_json(
             {

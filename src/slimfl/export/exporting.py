@@ -48,8 +48,9 @@ from slimfl.export.manifest import (
     Normalisation,
     Origin,
 )
+from slimfl.export.picking import from_export
 from slimfl.export.policy import WidthPolicy, probabilities_of
-from slimfl.export.torch_source import rebuilt, source
+from slimfl.export.torch_source import module_name, rebuilt, source
 from slimfl.export.trained import Trained, load_trained
 from slimfl.federation.storage.run_folder import disk_errors
 from slimfl.files import write_atomically
@@ -97,7 +98,8 @@ def export(
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown or not formats:
-        raise RequestError(f"there is no format {unknown}; choose from {', '.join(FORMATS)}")
+        wrong = ", ".join(map(repr, unknown)) or "without a name"
+        raise RequestError(f"there is no format {wrong}; choose from {', '.join(FORMATS)}")
     if int8 and "onnx" not in formats:
         raise RequestError("int8 files are ONNX: add onnx to --format, or leave out --int8")
     if "onnx" in formats:
@@ -123,18 +125,11 @@ def export(
         for name, contents in work.contents.items():
             write_atomically(folder / name, contents)
         write_atomically(folder / CARD, model_card(manifest).encode())
-        save(figure(manifest), folder / FIGURE)
+        table = from_export(manifest)
+        figure = energy_figure(table.points, table.cascade, table.energy_preset)
+        save(figure, folder / FIGURE)
         write_atomically(folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n".encode())
     return manifest
-
-
-def figure(manifest: Manifest) -> Any:
-    """Accuracy against energy per image."""
-    return energy_figure(
-        [(one.name, one.joules_per_image, one.accuracy) for one in manifest.models],
-        [(one.joules_per_image, one.accuracy) for one in manifest.cascade],
-        manifest.energy.preset,
-    )
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,7 @@ class _Work:
             again = rebuilt(text)
             again.network.load_state_dict(load_safetensors(_weights(network)))
             _compare("the written module", torch_logits(again, self.images[:200]), logits[:200])
-            files.append(self._file("torch", f"{name}.py", text.encode()))
+            files.append(self._file("torch", f"{module_name(name)}.py", text.encode()))
         if "torch" in self.formats or "safetensors" in self.formats:
             files.append(self._file("safetensors", f"{name}.safetensors", _weights(network)))
         result.append(_Made(self._model(width, name, network, logits, files, values), logits, once))

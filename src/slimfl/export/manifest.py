@@ -1,7 +1,5 @@
 """`manifest.json`: what an export holds, one entry per width and precision."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +18,7 @@ MOST_BYTES = 1_000_000
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{1,100}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
 Text = Annotated[str, Field(max_length=300)]
 
 

@@ -64,15 +64,35 @@ def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.M
 
 
 def _strip(model: onnx.ModelProto) -> None:
-    """Leave out stack traces: they are larger than small networks and hold paths."""
-    del model.metadata_props[:]
-    model.doc_string = model.graph.doc_string = ""
-    del model.graph.metadata_props[:]
-    del model.graph.value_info[:]
+    """Leave out stack traces, which hold paths, and what a reader of ONNX assumes anyway.
+
+    Both are larger than the weights of a small network.
+    """
     graph = model.graph
-    for item in (*graph.node, *graph.initializer, *graph.input, *graph.output):
-        del item.metadata_props[:]
-        item.doc_string = ""
+    for item in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
+        item.ClearField("metadata_props")
+        item.ClearField("doc_string")
+    graph.ClearField("value_info")
+    for number, node in enumerate(graph.node):
+        node.name = f"n{number}"  # the quantiser names nodes
+        if node.op_type == "Conv":
+            kept = [one for one in node.attribute if not _is_default(one)]
+            node.ClearField("attribute")
+            node.attribute.extend(kept)
+
+
+def _is_default(attribute: onnx.AttributeProto) -> bool:
+    """Whether an attribute of a convolution has the value that the standard gives it."""
+    match attribute.name:
+        case "auto_pad":
+            return bool(attribute.s == b"NOTSET")
+        case "group":
+            return bool(attribute.i == 1)
+        case "strides" | "dilations":
+            return set(attribute.ints) == {1}
+        case "pads":
+            return set(attribute.ints) == {0}
+    return False
 
 
 def session(contents: bytes) -> onnxruntime.InferenceSession:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from slimfl.errors import RequestError
 from slimfl.export import energy
+from slimfl.export.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Choice:
     multiply_adds: int
     joules_per_image: float
     accuracy: float
+    precision: str = "float32"
     latency_ms: float | None = None
 
 
@@ -87,7 +89,7 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
     def cost(choice: Choice) -> tuple[float, int]:
         return choice.joules_per_image, choice.multiply_adds
 
-    count = f"{len(fitting)} of {len(choices)}"
+    count = f"{len(fitting)} (of {len(choices)})"
     if limits.min_accuracy is not None:
         best = min(fitting, key=cost)
         reason = f"needs the least energy of the {count} that keep the limits"
@@ -108,13 +110,25 @@ class Table:
     choices: list[Choice]
     energy_preset: str
     latency_runtime: str | None
+    cascade: list[tuple[float, float]]
+    """Joules per image and accuracy of an export's cascade."""
+
+    @property
+    def points(self) -> list[tuple[str, float, float]]:
+        """What a figure shows of each choice."""
+        return [
+            (width_label(one.width, one.precision), one.joules_per_image, one.accuracy)
+            for one in self.choices
+        ]
 
 
-def from_export(folder: Path) -> Table:
-    """The table of an export, from its manifest alone."""
-    from slimfl.export.manifest import read_manifest
+def width_label(width: float, precision: str) -> str:
+    """`0.5x` or `0.5x int8`."""
+    return f"{width}x" if precision == "float32" else f"{width}x {precision}"
 
-    manifest = read_manifest(folder)
+
+def from_export(manifest: Manifest) -> Table:
+    """The table of an export."""
     choices = [
         Choice(
             model.name,
@@ -123,12 +137,14 @@ def from_export(folder: Path) -> Table:
             model.multiply_adds,
             model.joules_per_image,
             model.accuracy,
+            model.precision,
             model.latency_ms,
         )
         for model in manifest.models
     ]
     runtime = manifest.latency.runtime if manifest.latency else None
-    return Table(choices, manifest.energy.preset, runtime)
+    cascade = [(one.joules_per_image, one.accuracy) for one in manifest.cascade]
+    return Table(choices, manifest.energy.preset, runtime, cascade)
 
 
 def from_run(
@@ -167,9 +183,9 @@ def from_run(
             row.multiply_adds,
             preset.joules(row.multiply_adds),
             trained.accuracy[f"{row.width}x"],
-            times.get(f"{row.width}x"),
+            latency_ms=times.get(f"{row.width}x"),
         )
         for row in rows
         if f"{row.width}x" in trained.accuracy  # a method may train fewer widths
     ]
-    return Table(choices, preset.name, "PyTorch" if measure else None)
+    return Table(choices, preset.name, "PyTorch" if measure else None, [])

@@ -17,9 +17,11 @@ from slimfl.export.deployable import Deployable
 
 _HEAD = '''"""Sub-network {name}: raw bytes in, logits out. Needs torch and safetensors.
 
-    network = load("{name}.safetensors")
-    logits = network(images)  # uint8 [sample, channel, row, column]
+    from {module} import load
+    logits = load()(images)  # uint8 [sample, channel, row, column]
 """
+
+from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
@@ -28,8 +30,8 @@ from torch import nn
 
 _LOAD = '''
 
-def load(path: str) -> Network:
-    """The network with its weights."""
+def load(path: Path = Path(__file__).with_name("{name}.safetensors")) -> Network:
+    """The network with its weights, which are in a file beside this one."""
     network = Network()
     network.network.load_state_dict(load_file(path))
     return network.eval()
@@ -42,6 +44,15 @@ _GLOBALS = {
     "inf": "from math import inf",
     "nan": "from math import nan",
 }
+
+
+def module_name(name: str) -> str:
+    """A name under which Python can import the module.
+
+    >>> module_name("ul-mobilenet-0.5x")
+    'ul_mobilenet_0_5x'
+    """
+    return re.sub(r"\W|^(?=\d)", "_", name)
 
 
 def source(network: Deployable, name: str) -> str:
@@ -63,24 +74,35 @@ def source(network: Deployable, name: str) -> str:
             "choose --format onnx or safetensors"
         ) from error
     imports = [line for key, line in _GLOBALS.items() if line and key in named]
-    forward = re.sub(r"^", "    ", code.src.strip("\n"), flags=re.MULTILINE)
-    forward = "\n".join(line.rstrip() for line in forward.splitlines())
-    head = _HEAD.format(name=name) + "".join(f"{line}\n" for line in imports)
-    return f"{head}\n\nclass Network(nn.Module):\n{body}\n\n{forward}\n{_LOAD}"
+    # what follows a semicolon frees memory, which Python does at the end of the call
+    shown = [line.partition(";  ")[0].rstrip() for line in code.src.strip().splitlines()]
+    forward = "\n".join(f"    {line}" for line in shown)
+    head = _HEAD.format(name=name, module=module_name(name)) + "".join(
+        f"{line}\n" for line in imports
+    )
+    return f"{head}\n\nclass Network(nn.Module):\n{body}\n\n{forward}\n{_LOAD.format(name=name)}"
 
 
 def _constructor(traced: torch.fx.GraphModule, stored: set[str]) -> str:
     lines = ["    def __init__(self):", "        super().__init__()"]
     for name, module in traced.named_modules():
         place, _, own = name.rpartition(".")
-        parent = f"self.get_submodule({place!r})" if place else "self"
         plain = type(module) is nn.Module or isinstance(module, torch.fx.GraphModule)
         if name:
-            lines.append(f"        {parent}.add_module({own!r}, {_layer(module, plain)})")
+            layer = _layer(module, plain)
+            named = f".{own} = {layer}" if own.isidentifier() else f".add_module({own!r}, {layer})"
+            lines.append(f"        {_place(place)}{named}")
         if plain:
-            here = f"self.get_submodule({name!r})" if name else "self"
-            lines += [f"        {here}.{each}" for each in _own_tensors(module, name, stored)]
+            own_tensors = _own_tensors(module, name, stored)
+            lines += [f"        {_place(name)}.{each}" for each in own_tensors]
     return "\n".join(lines)
+
+
+def _place(path: str) -> str:
+    """How a method reaches a module."""
+    if all(part.isidentifier() for part in path.split(".")):
+        return f"self.{path}"
+    return f"self.get_submodule({path!r})" if path else "self"
 
 
 def _layer(module: nn.Module, plain: bool) -> str:
@@ -115,6 +137,6 @@ def _literal(buffer: Tensor) -> str:
 
 def rebuilt(text: str) -> Any:
     """What the module defines, for a check that it computes the same."""
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"__file__": "exported.py"}
     exec(compile(text, "<exported>", "exec"), namespace)
     return namespace["Network"]().eval()
