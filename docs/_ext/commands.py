@@ -59,29 +59,11 @@ def _row(param: Any) -> str:
     else:
         spelled = f"`{param.opts[-1]}`"
     default = param.default
-    if default is None or default is False or callable(default) or param.required:
+    if isinstance(param.show_default, str):  # said in words
+        shown = param.show_default
+    elif default is None or default is False or callable(default) or param.required:
         shown = ""
     else:
         shown = f"`{default}`"
-    meaning = getattr(param, "help", None) or _fallback(param)
+    meaning = param.help or ""
     return f"| {spelled} | {shown} | {' '.join(meaning.split())} |".replace("  ", " ")
-
-
-def _fallback(param: Any) -> str:
-    """Where the program has no help text because the name says it."""
-    return MEANINGS.get(param.name, "")
-
-
-MEANINGS = {
-    "rounds": "Number of rounds.",
-    "devices": "Number of devices.",
-    "power_dbm": "Transmit power of a device.",
-    "distance_m": "Distance between device and server.",
-    "path_loss_exponent": "Exponent of the distance in the path loss.",
-    "implementation_loss_db": "How far a real decoder stays behind the outage formula.",
-    "seed": "Seed of the draws.",
-    "dataset": "The dataset to deal out.",
-    "name": "The dataset to fetch.",
-    "repetitions": "How often each engine does the work.",
-    "bits_per_parameter": "Bits that one parameter takes on the air.",
-}

@@ -35,6 +35,7 @@ def help_of(name: str, width: int = 80) -> str:
 def test_help_is_plain_and_fits(name):
     text = help_of(name)
     assert "\\" not in text
+    assert text.lower().count("arguments:\n") <= 1
     assert max(map(len, text.splitlines())) <= 80
     summaries = text.partition("Commands:")[2]
     assert "..." not in summaries, "a summary was cut off"
@@ -42,10 +43,7 @@ def test_help_is_plain_and_fits(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_argument_and_option_says_what_it_is_for(name):
-    command = ALL[name]
-    context = command.make_context(name, [], resilient_parsing=True)
-    command.get_help(context)  # fills in what typer loses with some versions of click
-    for parameter in command.params:
+    for parameter in ALL[name].params:
         assert parameter.help, parameter.name
 
 

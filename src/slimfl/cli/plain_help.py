@@ -18,6 +18,15 @@ _IN_WORDS = re.compile(r"\[default: \((.*?)\)([;\]])")
 class PlainCommand(TyperCommand):
     """A command whose help has brackets where brackets are meant."""
 
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument" and not parameter.help:
+                parameter.help = _meant(self.callback, parameter.name)
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """Nothing: click since 8.5 would list them here, typer does so among the options."""
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options with their help, under headings."""
         _format_parameters(self, ctx, formatter)
@@ -36,8 +45,6 @@ def _format_parameters(command: Any, ctx: Any, formatter: Any) -> None:
     headings: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for parameter in command.get_params(ctx):
         argument = parameter.param_type_name == "argument"
-        if argument and not parameter.help:
-            parameter.help = _meant(command, parameter.name)
         record = parameter.get_help_record(ctx)
         if record is not None:
             name, text = record
@@ -49,8 +56,8 @@ def _format_parameters(command: Any, ctx: Any, formatter: Any) -> None:
                 formatter.write_dl(rows)
 
 
-def _meant(command: Any, name: str) -> str | None:
+def _meant(function: Any, name: Any) -> str | None:
     """What the function behind a command says that an argument is for."""
-    annotation = inspect.signature(command.callback).parameters[name].annotation
+    annotation = inspect.signature(function).parameters[name].annotation
     notes = getattr(annotation, "__metadata__", ())
     return next((note.help for note in notes if isinstance(note, ArgumentInfo)), None)
