@@ -1,7 +1,7 @@
 """The live page in Chromium: how it keeps up with many long runs, and its picture.
 
     python benchmarks/live_page.py measure --runs 50 --rounds 1000
-    python benchmarks/live_page.py picture results/cells docs/_static
+    python benchmarks/live_page.py picture results/cells pictures
 
 `measure` makes up runs, opens them on the page, lets a few of them grow, and prints what a person
 would feel as JSON. `picture` shows archived runs and saves what the browser shows. Both need
@@ -188,14 +188,15 @@ def _felt(driver: Any) -> dict[str, float]:
     }
 
 
-def picture(cells: Path, out: Path) -> None:
-    """Save what archived runs look like on the page."""
+def picture(cells: Path, out: Path, sizes: list[str]) -> None:
+    """Save what archived runs look like on the page, on a light and on a dark screen."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, chromium(Path(name) / "profile") as driver:
         unpack(cells, Path(name) / "runs")
         with watching(Path(name) / "runs") as url:
-            for theme in ("light", "dark"):
-                for width, height in ((1400, 1500), (390, 1700)):
+            for size in sizes:
+                for theme in ("light", "dark"):
+                    width, height = map(int, size.split("x"))
                     looks(driver, width, height, theme == "dark")
                     opened(driver, url)
                     time.sleep(1)
@@ -212,8 +213,9 @@ if __name__ == "__main__":
     showing = commands.add_parser("picture")
     showing.add_argument("cells", type=Path)
     showing.add_argument("out", type=Path)
+    showing.add_argument("--sizes", nargs="+", default=["1400x1620", "390x1850"])
     asked = parser.parse_args()
     if asked.command == "measure":
         print(json.dumps(measure(asked.runs, asked.rounds, asked.devices), indent=2))
     else:
-        picture(asked.cells, asked.out)
+        picture(asked.cells, asked.out, asked.sizes)
