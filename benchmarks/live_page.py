@@ -1,7 +1,7 @@
 """The live page in Chromium: how it keeps up with many long runs, and its picture.
 
     python benchmarks/live_page.py measure --runs 50 --rounds 1000
-    python benchmarks/live_page.py picture results/cells docs/_static
+    python benchmarks/live_page.py picture results/cells pictures
 
 `measure` makes up runs, opens them on the page, lets a few of them grow, and prints what a person
 would feel as JSON. `picture` shows archived runs and saves what the browser shows. Both need
@@ -11,6 +11,7 @@ Chromium, chromedriver and selenium.
 import argparse
 import json
 import lzma
+import os
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,8 @@ def measure(runs: int, rounds: int, devices: int) -> dict[str, Any]:
         paths = make_runs(folder, runs, rounds, devices)
         looks(driver, 1400, 1000, dark=False)
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": PROBE})
+        # in thread time, so that what else the machine does is not counted
+        driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
         with watching(folder) as url:
             begin = time.perf_counter()
             opened(driver, url)
@@ -168,18 +171,25 @@ def measure(runs: int, rounds: int, devices: int) -> dict[str, Any]:
             points = driver.execute_script(
                 "return Number(document.querySelector('#accuracy canvas').dataset.points)"
             )
+        load = round(os.getloadavg()[0] / (os.cpu_count() or 1), 1)
         size = sum((path / "metrics.jsonl").stat().st_size for path in paths)
         return {
             "runs": runs, "rounds": rounds, "devices": devices, "metrics_mb": round(size / 1e6, 1),
-            "points_drawn": points, **found, **felt,
+            "points_drawn": points, "load_per_core": load, **found, **felt,
         }  # fmt: skip
 
 
 def _felt(driver: Any) -> dict[str, float]:
+    """Frames since the last call, and the processor time of the page's main thread."""
     take = "const f = felt; window.felt = {long_ms: [], gaps_ms: []}; return f"
     felt = driver.execute_script(take)
     gaps = sorted(felt["gaps_ms"]) or [0.0]
+    metrics = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    busy_s = next(each["value"] for each in metrics if each["name"] == "TaskDuration")
+    spent_s, driver.spent_s = busy_s - getattr(driver, "spent_s", 0.0), busy_s
     return {
+        "seconds": round(sum(gaps) / 1e3, 1),
+        "processor_s": round(spent_s, 2),
         "frames": len(gaps),
         "median_frame_ms": round(gaps[len(gaps) // 2], 1),
         "longest_frame_ms": round(gaps[-1], 1),
@@ -188,14 +198,15 @@ def _felt(driver: Any) -> dict[str, float]:
     }
 
 
-def picture(cells: Path, out: Path) -> None:
+def picture(cells: Path, out: Path, sizes: list[str], themes: list[str]) -> None:
     """Save what archived runs look like on the page."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, chromium(Path(name) / "profile") as driver:
         unpack(cells, Path(name) / "runs")
         with watching(Path(name) / "runs") as url:
-            for theme in ("light", "dark"):
-                for width, height in ((1400, 1500), (390, 1700)):
+            for size in sizes:
+                for theme in themes:
+                    width, height = map(int, size.split("x"))
                     looks(driver, width, height, theme == "dark")
                     opened(driver, url)
                     time.sleep(1)
@@ -212,8 +223,10 @@ if __name__ == "__main__":
     showing = commands.add_parser("picture")
     showing.add_argument("cells", type=Path)
     showing.add_argument("out", type=Path)
+    showing.add_argument("--sizes", nargs="+", default=["1400x1620", "390x1850"])
+    showing.add_argument("--themes", nargs="+", default=["light", "dark"])
     asked = parser.parse_args()
     if asked.command == "measure":
         print(json.dumps(measure(asked.runs, asked.rounds, asked.devices), indent=2))
     else:
-        picture(asked.cells, asked.out)
+        picture(asked.cells, asked.out, asked.sizes, asked.themes)

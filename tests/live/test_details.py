@@ -40,7 +40,7 @@ def test_every_device_of_every_round(mixed):
     assert names == [
         ["segments 1–2", "not asked", "nothing"],
         ["no answer", "segment 1", "not asked"],
-        ["segments 1–2", "refused", "segment 1"],
+        ["segments 1–2", "refused by the server", "segment 1"],
     ]
     assert found["gains"] == [[2.0, None, 0.01], [None, 0.3, None], []]
     assert (found["from"], found["devices"]) == (0, [0, 1, 2])

@@ -307,3 +307,12 @@ def test_rows_never_come_before_what_explains_them(make_run):
         thread.join()
     assert len(seen) > 2
     assert page.received == 3000
+
+
+def test_rounds_that_differ_far_before_the_last_are_noticed(started):
+    """For example in a copy of the folder: the last line is the same, the history is not."""
+    page = Page().connect(read_all(Board([started])))
+    metrics = started / "metrics.jsonl"
+    metrics.write_bytes(metrics.read_bytes().replace(b'"0.5x": 0.5,', b'"0.5x": 0.4,'))
+    page.connect(read_all(Board([started])))
+    assert [row[0][0] for row in only(page.rows)] == [0.4, 0.6]

@@ -14,6 +14,7 @@ from slimfl.methods import method, method_names
 from slimfl.methods.method import full_assignment
 from slimfl.radio import noise_to_power, signal
 from slimfl.report.figures import colours
+from slimfl.report.pages.plots import arrival_words
 from slimfl.results import RunRecord
 from slimfl.results.curves import POINTS, arrivals
 from slimfl.results.groups import BUILT_IN_CHANNEL
@@ -72,16 +73,6 @@ def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
         for gain, segments in zip(needed, carried, strict=True)
         if np.isfinite(gain)
     ]
-
-
-def arrival_words(segments: int) -> list[str]:
-    """What each code of the heat map means.
-
-    >>> arrival_words(2)
-    ['nothing', 'segment 1', 'segments 1–2', 'not asked', 'no answer', 'refused']
-    """
-    arrived = [f"segments 1–{i}" if i > 1 else "segment 1" for i in range(1, segments + 1)]
-    return ["nothing", *arrived, "not asked", "no answer", "refused"]
 
 
 def _gains(line: RoundRecord, devices: list[int]) -> list[float | None]:

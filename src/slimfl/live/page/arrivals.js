@@ -123,12 +123,13 @@ export class Gains extends RoundPane {
       const text = `${words[segments]}: ${Number(gain.toPrecision(3))}`;
       const long = context.measureText(text).width + 6;
       const start = index % 2 ? box.x + box.w - long - 3 : box.x + 3; // neighbours at two sides
+      const foot = index ? at - 2 : at + 17; // the lowest below its line
       context.globalAlpha = 0.85;
       context.fillStyle = themed("--card");
-      context.fillRect(start, at - 17, long, 15);
+      context.fillRect(start, foot - 15, long, 15);
       context.globalAlpha = 1;
       context.fillStyle = themed("--ink");
-      context.fillText(text, start + 3, at - 2);
+      context.fillText(text, start + 3, foot);
     });
     Object.assign(this.canvas.dataset, { points, thresholds: thresholds.length });
   }

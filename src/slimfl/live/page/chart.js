@@ -95,7 +95,8 @@ export class LineChart extends Pane {
     super(holder, label);
     this.lines = [];
     this.back = document.createElement("canvas");
-    this.job = 0; // a newer one ends the older
+    this.job = 0;
+    this.busy = this.again = false;
   }
 
   // lines: {name, x, y, n, colour, dash}; y is a share of 1
@@ -123,6 +124,8 @@ export class LineChart extends Pane {
 
   redraw() {
     if (!this.axis) return;
+    if (this.busy) { this.again = true; return; } // or news that come quickly would leave none to end
+    this.busy = true;
     const job = ++this.job, box = this.box, { left, right, low, high } = this.ranges();
     this.at = {
       x: (v) => box.x + ((v - left) / (right - left)) * box.w,
@@ -140,20 +143,21 @@ export class LineChart extends Pane {
     context.rect(box.x - 1, box.y - 2, box.w + 3, box.h + 4);
     context.clip();
     context.lineJoin = "bevel";
-    const thin = this.lines.length > 12;
+    const lines = this.lines, thin = lines.length > 12;
     let next = 0, drawn = 0;
     const slice = () => {
-      if (job !== this.job) return;
       const end = performance.now() + SLICE_MS;
-      while (next < this.lines.length && performance.now() < end) {
-        drawn += this.stroke(context, this.lines[next++], box, thin ? 1 : 1.7);
+      while (next < lines.length && performance.now() < end) {
+        drawn += this.stroke(context, lines[next++], box, thin ? 1 : 1.7);
         context.getImageData(0, 0, 1, 1); // now, not when the slice is over
       }
-      if (next < this.lines.length) { requestAnimationFrame(slice); return; }
+      if (next < lines.length) { requestAnimationFrame(slice); return; }
       const front = this.clear(this.canvas);
       front.setTransform(1, 0, 0, 1, 0, 0);
       front.drawImage(this.back, 0, 0);
-      Object.assign(this.canvas.dataset, { lines: this.lines.length, points: drawn, job });
+      Object.assign(this.canvas.dataset, { lines: lines.length, points: drawn, job });
+      this.busy = false;
+      if (this.again) { this.again = false; requestAnimationFrame(() => this.redraw()); }
     };
     slice();
   }
@@ -215,7 +219,8 @@ export class LineChart extends Pane {
     if (!best) return;
     const { line, i } = best, context = this.over.getContext("2d"), box = this.box;
     context.beginPath(); context.rect(box.x, box.y, box.w, box.h); context.save(); context.clip();
-    this.stroke(context, line, box, 3);
+    this.stroke(context, { ...line, colour: themed("--card"), dash: [] }, box, 6); // apart from the rest
+    this.stroke(context, { ...line, dash: [] }, box, 2.2);
     context.restore();
     const x = this.at.x(line.x[i]), y = this.at.y(line.y[i]);
     context.fillStyle = line.colour;
