@@ -17,6 +17,7 @@ from slimfl.cli.data import data
 from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
 from slimfl.cli.interrupts import interrupts_raise
+from slimfl.cli.population import population
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
@@ -36,6 +37,7 @@ for command in (run, resume, compare, report, link, bound, cost, bench, doctor):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(data, name="data")
+app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")
 
 

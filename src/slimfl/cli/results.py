@@ -12,14 +12,14 @@ Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run
 
 def compare(runs: Runs, json: Json = False) -> None:
     """Put runs side by side: accuracy, what arrived, bits, energy, cost until convergence."""
-    from slimfl.report import compare_table
+    from slimfl.report import clock_tables, compare_table, devices_tables
     from slimfl.results import find, summaries
 
     records = find(runs)
     if json:
         show_json({"runs": summaries(records)})
     else:
-        show(compare_table(records))
+        show(compare_table(records), *clock_tables(records), *devices_tables(records))
 
 
 def report(

@@ -6,6 +6,7 @@ Matplotlib and Plotly are imported by what draws with them, when it draws.
 from slimfl.report.figures import (
     accuracy_figure,
     bound_figure,
+    cell_figure,
     partition_figure,
     probability_figure,
     save,
@@ -14,14 +15,18 @@ from slimfl.report.figures import (
 from slimfl.report.pages.conclusions import caveats, conclusions
 from slimfl.report.pages.run_report import write_report
 from slimfl.report.tables.console import closing_table, compare_table
+from slimfl.report.tables.devices import clock_tables, devices_tables
 
 __all__ = [
     "accuracy_figure",
     "bound_figure",
     "caveats",
+    "cell_figure",
+    "clock_tables",
     "closing_table",
     "compare_table",
     "conclusions",
+    "devices_tables",
     "partition_figure",
     "probability_figure",
     "save",

@@ -2,6 +2,13 @@
 
 from slimfl.results.axes import AXES, Axis, x_axes
 from slimfl.results.batteries import BatteryLine, Moment, battery_line
+from slimfl.results.devices import (
+    DeviceSummary,
+    GroupDeviceSummary,
+    delivery,
+    device_summary,
+    group_device_summaries,
+)
 from slimfl.results.energy import energy_words
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, group, title
@@ -14,7 +21,9 @@ __all__ = [
     "AXES",
     "Axis",
     "BatteryLine",
+    "DeviceSummary",
     "Group",
+    "GroupDeviceSummary",
     "GroupSummary",
     "Moment",
     "RunRecord",
@@ -22,10 +31,13 @@ __all__ = [
     "Spread",
     "Summary",
     "battery_line",
+    "delivery",
+    "device_summary",
     "energy_words",
     "expected_of",
     "find",
     "group",
+    "group_device_summaries",
     "load",
     "run_summary",
     "summaries",

@@ -24,7 +24,8 @@ _SCENE = (
     "rounds", "data.", "model.widths", "radio.noise_dbm", "radio.distance_m", "radio.power_dbm",
     "radio.path_loss_exponent", "radio.fading", "radio.model", "radio.options", "radio.accounting",
     "federation.devices", "federation.participation", "federation.dropout", "own.dataset",
-    "own.channel",
+    "own.channel", "population.preset", "population.file", "population.classes",
+    "population.correlations",
 )  # fmt: skip
 
 #: `radio.model` of the paper's channel, which `radio.channel` says more about.
@@ -139,4 +140,6 @@ def _scene(record: RunRecord, flat: Flat, varied: list[str]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return "/".join(map(_value, value))
+    if isinstance(value, dict):  # of a device class its name is enough
+        return str(value.get("name", value))
     return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation import own as own_objects
 from slimfl.federation.storage.run_folder import EXPERIMENT
 from slimfl.methods import method_names
+from slimfl.population import Population
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class RunRecord:
     """One a round, in order."""
     class_counts: list[list[int]]
     """Samples [device][class]; empty before the run has begun."""
+
+    @cached_property
+    def devices(self) -> Population | None:
+        """Who the devices are; None where all are alike, or the run has not begun."""
+        return RunFolder(self.path).devices()
 
     @property
     def own(self) -> own_objects.Given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
@@ -116,6 +117,8 @@ class RunSummary:
     """When the first battery was empty; None if none was."""
     half_empty: Moment | None = None
     """When those of half the devices were."""
+    missing: dict[str, int] = field(default_factory=dict)
+    """How often something of a device was missing, by reason; empty where devices are alike."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -127,6 +130,8 @@ class RunSummary:
         plain = asdict(self)
         for segment, values in zip(self.segments, plain["segments"], strict=True):
             values["delivered_share"] = segment.delivered_share
+        if not self.missing:  # rounds of devices that are all alike record no reasons
+            del plain["missing"]
         return {**plain, "images_per_s": self.images_per_s}
 
 
@@ -165,7 +170,15 @@ def run_summary(record: RunRecord) -> RunSummary:
         energy_presets=energy_presets(record) if computing_counted(record) else [],
         first_empty=emptied(lines, experiment.federation.devices, 0.0),
         half_empty=emptied(lines, experiment.federation.devices, 0.5),
+        missing=_missing(lines),
     )
+
+
+def _missing(lines: list[RoundRecord]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update({why: len(devices) for why, devices in (line.missing or {}).items()})
+    return dict(sorted(counts.items()))
 
 
 def _accuracy(evaluated: list[RoundRecord]) -> dict[str, Accuracy]:

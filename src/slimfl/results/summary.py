@@ -108,6 +108,7 @@ def _sum(rows: list[RunSummary], name: str) -> RunSummary:
         compute_energy_j=_total(row.compute_energy_j for row in rows),
         first_empty=None,
         half_empty=None,
+        missing={},
     )
 
 

@@ -3,6 +3,7 @@
 Matplotlib is imported when the first is drawn.
 """
 
+from slimfl.report.figures.cell_map import cell_figure
 from slimfl.report.figures.drawing import save
 from slimfl.report.figures.link import bound_figure, probability_figure, split_figure
 from slimfl.report.figures.runs import accuracy_figure, partition_figure
@@ -10,6 +11,7 @@ from slimfl.report.figures.runs import accuracy_figure, partition_figure
 __all__ = [
     "accuracy_figure",
     "bound_figure",
+    "cell_figure",
     "partition_figure",
     "probability_figure",
     "save",

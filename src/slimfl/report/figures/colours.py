@@ -39,6 +39,20 @@ def arrivals(segments: int) -> list[str]:
     return [VERMILLION, *(shades if segments > 1 else [BLUE]), NOT_ASKED, NO_ANSWER, REFUSED]
 
 
+def delivery(share: float) -> str:
+    """From vermillion for what never arrives to blue for what always does; grey if unknown.
+
+    >>> delivery(0.0), delivery(1.0), delivery(float("nan"))
+    ('#D55E00', '#0072B2', '#D9D9D9')
+    """
+    if share != share:
+        return NOT_ASKED
+    middle = "#F0E6D2"  # light, so that both ends stand out from it
+    if share < 0.5:
+        return _between(VERMILLION, middle, 2 * share)
+    return _between(middle, BLUE, 2 * share - 1)
+
+
 def dashes(widths: Sequence[str], styles: Sequence[str]) -> dict[str, str]:
     """A style for every width, the first for the widest."""
     return {width: styles[i % len(styles)] for i, width in enumerate(reversed(widths))}

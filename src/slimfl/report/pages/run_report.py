@@ -44,6 +44,9 @@ def page(records: Sequence[RunRecord]) -> str:
         ("partition", "Who holds what", sections.partition_section(groups, canvas)),
         ("experiment", "The experiment", sections.experiment_section(groups)),
     ]
+    devices = sections.devices_section(groups)
+    if devices:
+        parts.insert(5, ("devices", "Who was heard", devices))
     main = (
         "<noscript><p class='note'>The plots need JavaScript; the words and tables do not.</p>"
         f"</noscript>{_thinned() if canvas.thinned else ''}"

@@ -7,10 +7,14 @@ from html import escape
 from slimfl import config
 from slimfl.report.figures import colours
 from slimfl.report.pages import plots
+from slimfl.report.pages.cell_map import cell_map
 from slimfl.report.pages.conclusions import caveats, conclusions
 from slimfl.report.pages.plots import Plot
 from slimfl.report.tables import html as tables
+from slimfl.report.tables.devices import clocks_html, devices_html
 from slimfl.results import curves
+from slimfl.results.clock import clock_summaries
+from slimfl.results.devices import group_device_summaries
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, title
 from slimfl.results.run_summary import LAST
@@ -208,3 +212,11 @@ def _legend(segments: int) -> str:
     pairs = zip(plots.arrival_words(segments), colours.arrivals(segments), strict=True)
     items = "".join(f"<li><i style='background:{c}'></i>{escape(word)}</li>" for word, c in pairs)
     return f"<ul class='legend' aria-label='Colours'>{items}</ul>"
+
+
+def devices_section(groups: Sequence[Group]) -> str:
+    """Who was heard and why others were missing; empty where all devices are alike."""
+    summaries = group_device_summaries(groups)
+    maps = "".join(cell_map(group) for group in groups)
+    clocks = clocks_html(clock_summaries(groups))
+    return clocks + (devices_html(summaries) + maps if summaries else "")

@@ -1,0 +1,51 @@
+"""Who the devices of an experiment are and how often each would be heard, before any round."""
+
+from dataclasses import dataclass
+
+from slimfl.config import Experiment
+from slimfl.data import load_section
+from slimfl.federation.expected import Floats, delivery_probabilities, mean_noise_to_power
+from slimfl.methods import method as method_by_name
+from slimfl.nn import build, segments
+from slimfl.population import Population, population_of
+from slimfl.radio import SignalMaker, build_channel
+
+
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """What can be said of an experiment's devices beforehand."""
+
+    population: Population
+    delivered: Floats | None
+    """[device, segment]: how often it would arrive in a round that asks the device; None where the
+    channel has no closed form."""
+
+
+def prospect(experiment: Experiment) -> Prospect:
+    """Look at the devices of an experiment; data are loaded only if their size is needed."""
+    population = population_of(experiment)
+    widths = experiment.model.widths
+    channel = build_channel(experiment.radio)
+    method = method_by_name(
+        experiment.method, widths, experiment.federation.missing, experiment.method_options
+    )
+    signals = SignalMaker(experiment.radio, len(widths))
+    if signals.per_device:
+        sizes = _sizes(experiment) if experiment.radio.split_objective == "parameters" else []
+        signals.look_at(population, mean_noise_to_power(channel, population), sizes)
+    delivered = delivery_probabilities(experiment, method, channel, population, signals)
+    return Prospect(population, delivered)
+
+
+def _sizes(experiment: Experiment) -> list[int]:
+    """Parameters of every segment, of the network for the experiment's images."""
+    dataset, model = load_section(experiment.data), experiment.model
+    network = build(
+        model.name,
+        model.options,
+        in_channels=dataset.train.images.shape[-1],
+        classes=dataset.classes,
+        initialisation=model.initialisation,
+        seed=experiment.seed,
+    )
+    return [int(size) for size in segments(network, model.widths).sizes]

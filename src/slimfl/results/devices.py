@@ -1,0 +1,187 @@
+"""What a run was for its devices: who was heard, why others were missing, and how good the model is
+on the data that each holds.
+
+The accuracy on a device's data is that of every label on the test set, weighted with the labels
+that the device holds. It needs what rounds of unequal devices record; other runs have no such row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.federation import RoundRecord
+from slimfl.federation.reasons import NOT_ABLE
+from slimfl.results.groups import Group
+from slimfl.results.records import RunRecord
+from slimfl.results.run_summary import LAST
+from slimfl.results.seed_summary import Spread
+
+#: Share of the devices that count as heard least.
+LEAST = 0.25
+
+#: How the accuracies of all devices, and of those heard least, are called beside the classes.
+EVERYBODY, LEAST_HEARD = "all devices", "heard least"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How often something of each device was merged."""
+
+    asked: NDArray[np.int64]
+    heard: NDArray[np.int64]
+    """Rounds in which at least its first segment was."""
+
+    @property
+    def share(self) -> Floats:
+        """Of the rounds in which a device was asked; NaN for one that never was."""
+        return np.where(self.asked > 0, self.heard / np.maximum(self.asked, 1), np.nan)
+
+
+@dataclass(frozen=True)
+class DeviceSummary:
+    """One run by its devices."""
+
+    missing: dict[str, float]
+    """By reason, the share of all times that a device was asked."""
+    accuracy: dict[str, dict[str, float]]
+    """By group of devices (all, each class, those heard least) and width: the mean over the last
+    evaluated rounds of the mean over devices, each on its own data."""
+    never_heard: int
+    """Devices that were asked and of which nothing was ever merged."""
+
+
+@dataclass(frozen=True)
+class GroupDeviceSummary:
+    """The same over the seeds of a group."""
+
+    name: str
+    scene: str
+    missing: dict[str, Spread]
+    accuracy: dict[str, dict[str, Spread]]
+    never_heard: Spread
+
+
+def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
+    """How often each device was asked, and heard."""
+    asked, heard = np.zeros(devices, np.int64), np.zeros(devices, np.int64)
+    for line in lines:
+        not_able = (line.missing or {}).get(NOT_ABLE, [])
+        np.add.at(asked, [*line.devices, *line.dropped_out, *not_able], 1)
+        refused = {*line.refused}
+        merged = [
+            device
+            for device, count in zip(line.devices, line.decoded, strict=True)
+            if count and device not in refused
+        ]
+        np.add.at(heard, merged, 1)
+    return Delivery(asked, heard)
+
+
+def device_summary(record: RunRecord) -> DeviceSummary | None:
+    """The row of a run; None where its rounds do not say who is missing why."""
+    lines = [line for line in record.lines if line.missing is not None]
+    if not lines:
+        return None
+    told = delivery(lines, record.experiment.federation.devices)
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update({why: len(ids) for why, ids in (line.missing or {}).items()})
+    total = max(int(told.asked.sum()), 1)
+    return DeviceSummary(
+        missing={why: counts[why] / total for why in sorted(counts)},
+        accuracy=_accuracy(record, told),
+        never_heard=int(((told.asked > 0) & (told.heard == 0)).sum()),
+    )
+
+
+def group_device_summaries(groups: Sequence[Group]) -> list[GroupDeviceSummary]:
+    """The rows of all groups that have one."""
+    found = []
+    for group in groups:
+        rows = [row for row in map(device_summary, group.runs) if row is not None]
+        if not rows:
+            continue
+        reasons = sorted({why for row in rows for why in row.missing})
+        found.append(
+            GroupDeviceSummary(
+                group.name,
+                group.scene,
+                {why: _spread([row.missing.get(why, 0.0) for row in rows]) for why in reasons},
+                _accuracies(rows),
+                _spread([row.never_heard for row in rows]),
+            )
+        )
+    return found
+
+
+def _accuracies(rows: Sequence[DeviceSummary]) -> dict[str, dict[str, Spread]]:
+    kinds = dict.fromkeys(kind for row in rows for kind in row.accuracy)
+    made: dict[str, dict[str, Spread]] = {}
+    for kind in kinds:
+        known = [row.accuracy[kind] for row in rows if kind in row.accuracy]
+        widths = dict.fromkeys(width for each in known for width in each)
+        made[kind] = {w: _spread([each[w] for each in known if w in each]) for w in widths}
+    return made
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    spread = Spread.of(values)
+    assert spread is not None
+    return spread
+
+
+def _accuracy(record: RunRecord, told: Delivery) -> dict[str, dict[str, float]]:
+    """By group of devices and width."""
+    evaluated = [line.label_accuracy for line in record.lines if line.label_accuracy][-LAST:]
+    if not evaluated or not record.class_counts:
+        return {}
+    held = np.asarray(record.class_counts, np.float64)
+    groups = _groups(record, told)
+    found: dict[str, dict[str, float]] = {name: {} for name in groups}
+    for width in evaluated[-1]:
+        by_label = np.array(
+            [[np.nan if a is None else a for a in each[width]] for each in evaluated]
+        )
+        on_own = _on_own_data(held, by_label.mean(axis=0))
+        for name, rows in groups.items():
+            known = on_own[rows][~np.isnan(on_own[rows])]
+            if len(known):
+                found[name][width] = fmean(known.tolist())
+    return found
+
+
+def _on_own_data(held: Floats, by_label: Floats) -> Floats:
+    """Every device's accuracy, over the labels of which there are test images; NaN without any."""
+    labels = min(held.shape[1], len(by_label))
+    tested = ~np.isnan(by_label[:labels])
+    counts = held[:, :labels][:, tested]
+    total = counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(
+            total > 0, counts @ by_label[:labels][tested] / np.maximum(total, 1), np.nan
+        )
+
+
+def _groups(record: RunRecord, told: Delivery) -> dict[str, NDArray[np.int64]]:
+    """Rows of devices by what they are called: all, each class, and those that were heard least."""
+    count = len(record.class_counts)
+    groups = {EVERYBODY: np.arange(count)}
+    devices = record.devices
+    if devices is not None and len(devices.class_names) > 1:
+        for index, name in enumerate(devices.class_names):
+            members = np.flatnonzero(devices.device_class == index)
+            if len(members):
+                groups[f"class {name}"] = members
+    few = max(1, round(LEAST * count))
+    # devices that were never asked have no say in who is heard least
+    order = np.lexsort((np.arange(count), np.nan_to_num(told.share, nan=np.inf)))
+    groups[LEAST_HEARD] = np.sort(order[:few])
+    return groups

@@ -1,0 +1,93 @@
+"""`slimfl population show`, and wrong populations as a user meets them."""
+
+import json
+import sys
+
+import pytest
+
+from slimfl.cli import main
+
+SMALL = [
+    "--rounds", "2", "--method", "slimfl", "--set", "data.dataset=synthetic",
+    "--set", "training.steps=1",
+]  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run the command in this process, in an empty folder: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_shows_the_papers_devices(here):
+    status, out, _ = here("population", "show", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["devices"] == 10
+    [one] = document["classes"]
+    assert one["max_width"] == {"1.0x": 10}
+    # table VI's poor channel
+    assert [round(heard["mean"], 2) for heard in one["heard"]] == [0.81, 0.63]
+
+
+def test_draws_and_writes_what_a_run_then_uses(here, tmp_path):
+    chosen = ["--set", "population.preset=phones", "--set", "radio.split=per-device"]
+    status, out, error = here(
+        "population", "show", *chosen, "--out", "cell.svg", "--csv", "devices.csv"
+    )
+    assert status == 0, error
+    assert "phone-low" in out
+    assert (tmp_path / "cell.svg").read_text().startswith("<?xml")
+    assert here("run", *SMALL, *chosen, "--out", "a")[0] == 0
+    again = ["--set", "population.file=devices.csv", "--set", "radio.split=per-device"]
+    status, out, error = here("run", *SMALL, *again, "--out", "b")
+    assert status == 0, error
+    assert "outage of segment 1" in out
+    assert "heard least" in out
+    lines = [
+        [json.loads(line) for line in (tmp_path / name / "slimfl-seed0" / "metrics.jsonl").open()]
+        for name in "ab"
+    ]
+    for drawn, read in zip(*lines, strict=True):
+        assert {**drawn, "seconds": 0} == {**read, "seconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("population", "words"),
+    [
+        ('classes=[{name="a",share=0.4},{name="b",share=0.4}]', "sum to 0.8"),
+        ('classes=[{name="a",max_width=0.25}]', "no width 0.25"),
+        ('classes=[{name="a",macs_per_s=-1}]', "macs_per_s is -1"),
+        ("file=nothing.csv", "there is no file"),
+        ("file=cut.csv", "lacks the column macs_per_s"),
+        ("file=nan.csv", "line 2 of"),
+        ("preset=moon", "paper, cell, phones, sensors"),
+    ],
+)
+@pytest.mark.parametrize("command", [["population", "show"], ["run", *SMALL]])
+def test_a_wrong_population_is_status_2_and_one_sentence(
+    here, tmp_path, command, population, words
+):
+    assert here("population", "show", "--csv", "nan.csv")[0] == 0
+    text = (tmp_path / "nan.csv").read_text()
+    (tmp_path / "cut.csv").write_text(text.replace("macs_per_s,", "", 1))
+    (tmp_path / "nan.csv").write_text(text.replace("100.0", "nan", 1))
+    status, out, error = here(*command, "--set", f"population.{population}")
+    assert status == 2
+    assert out == ""
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_a_picture_needs_a_kind(here):
+    status, _, error = here("population", "show", "--out", "cell.txt")
+    assert status == 2
+    assert ".svg" in error

@@ -1,0 +1,95 @@
+"""Who was heard and how good the model is for whom, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from slimfl.population import Population, write_devices
+from slimfl.report import devices_tables
+from slimfl.report.pages.run_report import page
+from slimfl.results import delivery, device_summary, group, group_device_summaries
+
+MISSING = {"offline": [3], "outage of segment 1": [1], "not able": [2]}
+LABELS = {"0.5x": [0.9, 0.1], "1.0x": [0.8, None]}
+
+
+@pytest.fixture
+def run(make_run):
+    """Four devices; two rounds in which 0 is heard, 1 is not, 2 cannot and 3 is offline."""
+
+    def make(**changes):
+        values = {
+            "experiment": {"federation__devices": 4, "population__preset": "cell"},
+            "devices": [0, 1],
+            "decoded": [2, 0],
+            "delivered": [1, 1],
+            "dropped_out": [3],
+            "missing": MISSING,
+            "label_accuracy": LABELS,
+            **changes,
+        }
+        record = make_run(**values)
+        devices = Population(
+            ids=np.arange(4),
+            samples=np.ones(4, np.int64),
+            max_width=np.array([1, 1, 0, 0]),
+            power_dbm=np.full(4, 23.0),
+            distance_m=np.array([50.0, 100.0, 150.0, 200.0]),
+            device_class=np.array([0, 0, 1, 1], np.int16),
+            class_names=("able", "<capped>"),
+        )
+        write_devices(record.path / "devices.csv", devices, (0.5, 1.0))
+        text = (record.path / "devices.csv").read_text().replace("<capped>", "capped")
+        (record.path / "devices.csv").write_text(text)
+        return record
+
+    return make
+
+
+def test_who_was_heard(run):
+    told = delivery(run().lines, 4)
+    assert told.asked.tolist() == [2, 2, 2, 2]
+    assert told.heard.tolist() == [2, 0, 0, 0]
+    assert told.share.tolist() == [1, 0, 0, 0]
+
+
+def test_a_refused_update_is_not_heard(run):
+    told = delivery(run(refused=[0], name="other").lines, 4)
+    assert told.heard.tolist() == [0, 0, 0, 0]
+
+
+def test_reasons_are_shares_of_the_times_that_devices_were_asked(run):
+    summary = device_summary(run())
+    assert summary.missing == {"not able": 0.25, "offline": 0.25, "outage of segment 1": 0.25}
+    assert summary.never_heard == 3
+
+
+def test_accuracy_is_weighted_with_the_labels_that_devices_hold(run):
+    """The devices hold [30, 10], [0, 60], [5, 5], [5, 5] of the two labels."""
+    accuracy = device_summary(run()).accuracy
+    own = [(30 * 0.9 + 10 * 0.1) / 40, 0.1, 0.5, 0.5]
+    assert accuracy["all devices"]["0.5x"] == pytest.approx(sum(own) / 4)
+    assert accuracy["class able"]["0.5x"] == pytest.approx((own[0] + own[1]) / 2)
+    assert accuracy["class capped"]["0.5x"] == pytest.approx(0.5)
+    assert accuracy["heard least"]["0.5x"] == pytest.approx(own[1])  # a quarter: device 1
+    # there are no test images of the second label: device 1 has no accuracy at 1.0x
+    assert accuracy["class able"]["1.0x"] == pytest.approx(0.8)
+    assert "1.0x" not in accuracy["heard least"]
+
+
+def test_over_seeds_and_in_tables(run):
+    records = [run(seed=0), run(seed=1, label_accuracy={"0.5x": [0.7, 0.1]})]
+    [row] = group_device_summaries(group(records))
+    first, second = (device_summary(record).accuracy["heard least"]["0.5x"] for record in records)
+    assert row.accuracy["heard least"]["0.5x"].mean == pytest.approx((first + second) / 2)
+    assert len(devices_tables(records)) == 2
+    html = page(records)
+    assert "missing-table" in html
+    assert html.count("<svg") >= 1
+    assert "device 3, capped, 200 m, heard in 0% of rounds" in html
+
+
+def test_runs_of_devices_that_are_alike_have_no_such_row(make_run):
+    record = make_run()
+    assert device_summary(record) is None
+    assert devices_tables([record]) == []
+    assert "Who was heard" not in page([record])
