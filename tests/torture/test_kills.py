@@ -39,7 +39,8 @@ PRIVACY = (
     "--set", "privacy.noise=seeded",
 )  # fmt: skip
 ASYNCHRONOUS = (
-    "--set", "time.mode=asynchronous", "--set", "time.buffer=1", "--set", "radio.model=rate-adaptive",
+    "--set", "time.mode=asynchronous", "--set", "time.buffer=1",
+    "--set", "radio.model=rate-adaptive",
 )  # fmt: skip
 SPARSE = ("--set", "federation.checkpoint_every=2")
 
