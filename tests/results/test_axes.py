@@ -98,3 +98,18 @@ def test_a_run_of_an_older_version_has_all_axes(folder, tmp_path):
     assert found["seconds"].values == pytest.approx(expected["seconds"].values)
     assert found["joules"].values[-1] == pytest.approx(sum(line["energy_j"] for line in lines))
     assert "not counted" in found["joules"].title
+
+
+def test_the_table_of_time_and_energy_names_presets_and_events(folder):
+    from slimfl.report.tables.devices import time_and_energy
+    from slimfl.results.clock import clock_summaries
+
+    headings, [row] = time_and_energy(clock_summaries(group(find([folder / "seed0"]))))
+    named = dict(zip(headings, row, strict=True))
+    lines = lines_of(folder / "seed0")
+    assert float(named["time s"]) == pytest.approx(lines[-1]["clock_s"], rel=1e-3)
+    computing = sum(line["compute_energy_j"] for line in lines)
+    assert float(named["computing J"]) == pytest.approx(computing, rel=1e-3)
+    assert all(preset in named["counted by"] for preset in ("horowitz-45nm", "kappa-1e-28"))
+    first = next(line["round"] for line in lines if line["empty"])
+    assert float(named["first empty"]) == first

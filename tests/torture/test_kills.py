@@ -38,6 +38,10 @@ PRIVACY = (
     "--set", "privacy.clip_norm=1", "--set", "privacy.noise_multiplier=0.5",
     "--set", "privacy.noise=seeded",
 )  # fmt: skip
+ASYNCHRONOUS = (
+    "--set", "time.mode=asynchronous", "--set", "time.buffer=1",
+    "--set", "radio.model=rate-adaptive",
+)  # fmt: skip
 SPARSE = ("--set", "federation.checkpoint_every=2")
 
 
@@ -57,6 +61,7 @@ SETTINGS = {
         "torch-3": ("--engine", "torch", *THREE_WIDTHS, *SPARSE),
         "native-2": ("--engine", "native", *SPARSE),
         "native-3": ("--engine", "native", *THREE_WIDTHS, *PRIVACY),
+        "asynchronous-2": ("--engine", "native", *ASYNCHRONOUS, *SPARSE),
     }.items()
     for what, extra, killed_at in (
         ("run", ONE_DATASET, None),

@@ -24,14 +24,14 @@ def compare(runs: Runs, json: Json = False) -> None:
 
     It has accuracy, what arrived, bits, energy, and the cost until convergence.
     """
-    from slimfl.report import compare_table, devices_tables
+    from slimfl.report import clock_tables, compare_table, devices_tables
     from slimfl.results import summaries
 
     records = _found(runs)
     if json:
         show_json({"runs": summaries(records)})
     else:
-        show(compare_table(records), *devices_tables(records))
+        show(compare_table(records), *clock_tables(records), *devices_tables(records))
 
 
 def report(

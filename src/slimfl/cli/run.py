@@ -355,7 +355,7 @@ def _carry_out(
 
 
 def _close(group: Path, runs: list[Path], json: bool) -> None:
-    from slimfl.report import closing_table, devices_tables, write_report
+    from slimfl.report import clock_tables, closing_table, devices_tables, write_report
     from slimfl.results import find, summaries
 
     records = find(runs)
@@ -363,5 +363,5 @@ def _close(group: Path, runs: list[Path], json: bool) -> None:
     if json:
         show_json({"runs": summaries(records), "report": report})
         return
-    show(closing_table(records), *devices_tables(records))
+    show(closing_table(records), *clock_tables(records), *devices_tables(records))
     aside().print(f"report: {report}", highlight=False, soft_wrap=True)

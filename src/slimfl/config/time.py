@@ -59,7 +59,9 @@ class TimeSection(Section):
             default = type(self).model_fields[key].default
             if getattr(self, key) != default and self.mode not in modes:
                 choices = " or ".join(f'"{mode}"' for mode in modes)
-                raise ValueError(f"time.{key} needs time.mode = {choices}; leave it out")
+                raise ValueError(
+                    f"time.{key} needs time.mode = {choices}; set that, or leave it out"
+                )
         for mode, key in (("deadline", "deadline_s"), ("first", "first")):
             if self.mode == mode and getattr(self, key) is None:
                 raise ValueError(f'time.mode = "{mode}" needs time.{key}; give it')

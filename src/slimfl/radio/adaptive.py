@@ -14,19 +14,31 @@ import numpy as np
 
 from slimfl.config import RadioSection
 from slimfl.population import Population
-from slimfl.radio.fading import FADING
-from slimfl.radio.links import Floats, Links, Payload, Receptions
-from slimfl.radio.outage import OutageChannel, alike, per_distinct
+from slimfl.radio.links import Floats, Links, Payload, Receptions, State
+from slimfl.radio.outage import OutageChannel, alike, outage_channel
 from slimfl.radio.signals import Signal
-from slimfl.radio.units import watt
 
 #: No upload takes longer, however small its gain: a year.
 LONGEST_S = 3.2e7
 
 
 @dataclass(frozen=True)
-class AdaptiveChannel(OutageChannel):
+class AdaptiveChannel:
     """Fading gains that decide how long a signal takes instead of whether it arrives."""
+
+    fixed: OutageChannel
+    """Where the gains come from."""
+    needs_payload: bool = False
+
+    def start(self, population: Population, seed: int) -> State:
+        """What the gains remember."""
+        return self.fixed.start(population, seed)
+
+    def links(
+        self, state: State, round: int, devices: Population, seed: int
+    ) -> tuple[Links, State]:
+        """The gains that a fixed rate would meet."""
+        return self.fixed.links(state, round, devices, seed)
 
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
@@ -39,14 +51,18 @@ class AdaptiveChannel(OutageChannel):
             rates = rates_hz(sent, links.gains[rows], links.noise_to_power[rows])
             bits = np.asarray(sent.message_bits)
             with np.errstate(divide="ignore"):
-                airtime_s[rows] = (bits / (self.bandwidth_hz * rates)).max(axis=1)
+                airtime_s[rows] = (bits / (self.fixed.bandwidth_hz * rates)).max(axis=1)
         airtime_s = np.minimum(airtime_s, LONGEST_S)
-        energy_j = airtime_s * per_distinct(watt, links.power_dbm)
+        energy_j = airtime_s * 10 ** ((links.power_dbm - 30) / 10)
         return Receptions(decoded, np.ones_like(decoded), airtime_s, energy_j)
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats:
         """Everything is decoded."""
         return np.ones((len(devices), len(signal.messages)))
+
+    def noise_to_power(self, devices: Population) -> Floats:
+        """c / P of every device."""
+        return self.fixed.noise_to_power(devices)
 
 
 def rates_hz(sent: Signal, gains: Floats, noise_to_power: Floats) -> Floats:
@@ -59,9 +75,4 @@ def rates_hz(sent: Signal, gains: Floats, noise_to_power: Floats) -> Floats:
 
 def adaptive_channel(section: RadioSection) -> AdaptiveChannel:
     """The channel that the `radio` section describes."""
-    return AdaptiveChannel(
-        section.noise + section.implementation_loss_db,
-        section.path_loss_exponent,
-        section.bandwidth_hz,
-        FADING[section.fading](),
-    )
+    return AdaptiveChannel(outage_channel(section))

@@ -1,5 +1,7 @@
 """From the `radio` section to a channel: the paper's, or a user's own by `package.module:Name`."""
 
+from collections.abc import Callable
+
 from slimfl.config import OWN, RadioSection
 from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
@@ -7,7 +9,10 @@ from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.channel import Channel
 from slimfl.radio.outage import outage_channel
 
-CHANNEL_MODELS = {"outage": outage_channel, "rate-adaptive": adaptive_channel}
+CHANNEL_MODELS: dict[str, Callable[[RadioSection], Channel]] = {
+    "outage": outage_channel,
+    "rate-adaptive": adaptive_channel,
+}
 
 
 def build_channel(section: RadioSection) -> Channel:

@@ -15,13 +15,14 @@ from slimfl.report.figures import (
 from slimfl.report.pages.conclusions import caveats, conclusions
 from slimfl.report.pages.run_report import write_report
 from slimfl.report.tables.console import closing_table, compare_table
-from slimfl.report.tables.devices import devices_tables
+from slimfl.report.tables.devices import clock_tables, devices_tables
 
 __all__ = [
     "accuracy_figure",
     "bound_figure",
     "caveats",
     "cell_figure",
+    "clock_tables",
     "closing_table",
     "compare_table",
     "conclusions",

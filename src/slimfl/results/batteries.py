@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimfl.federation import RoundRecord
-from slimfl.federation.storage.run_folder import RunFolder
 from slimfl.results.axes import clock_s
 from slimfl.results.records import RunRecord
 
@@ -47,7 +46,7 @@ def emptied(lines: Sequence[RoundRecord], devices: int, share: float) -> Moment 
 
 def battery_line(run: RunRecord) -> BatteryLine | None:
     """The batteries of one run; None where its devices have none."""
-    devices = RunFolder(run.path).devices()
+    devices = run.devices
     if devices is None or not np.isfinite(devices.battery_j).any():
         return None
     left = np.where(np.isfinite(devices.battery_j), devices.battery_j, 0.0)

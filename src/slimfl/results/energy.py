@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from slimfl.federation import RoundRecord
-from slimfl.federation.storage.run_folder import RunFolder
 from slimfl.population.computing_energy import presets_used
 from slimfl.results.records import RunRecord
 
@@ -22,8 +21,7 @@ def round_energy_j(line: RoundRecord, computing: bool = True) -> float:
 def energy_presets(run: RunRecord) -> list[str]:
     """The presets of computing energy that the devices of a run have."""
     default = run.experiment.energy.preset
-    devices = RunFolder(run.path).devices()
-    return [default] if devices is None else presets_used(devices, default)
+    return [default] if run.devices is None else presets_used(run.devices, default)
 
 
 def energy_words(run: RunRecord, computing: bool = True) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slimfl.config import CHANNELS, OWN
+from slimfl.naming import module_of
 from slimfl.results.records import RunRecord
 
 #: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
@@ -107,11 +108,12 @@ def channel_words(record: RunRecord) -> str:
     radio = record.experiment.radio
     if radio.model == OWN:
         return f"own channel {record.own.get('channel', {}).get('name', 'without a name')}"
-    if radio.model != BUILT_IN_CHANNEL:
+    if module_of(radio.model) is not None:
         return f"own channel {radio.model}"
+    kind = "" if radio.model == BUILT_IN_CHANNEL else f"{radio.model} "
     if radio.channel in CHANNELS:
-        return f"{radio.channel} channel"
-    return f"channel with {radio.noise:g} dBm noise"
+        return f"{radio.channel} {kind}channel"
+    return f"{kind}channel with {radio.noise:g} dBm noise"
 
 
 def _compared(record: RunRecord) -> Flat:

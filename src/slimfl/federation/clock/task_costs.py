@@ -13,8 +13,7 @@ from slimfl.federation.clock.work_times import WorkTimes, training_work
 from slimfl.federation.setting import Setting
 from slimfl.methods import Assignment
 from slimfl.population import Population
-from slimfl.radio import Links, Signal, watt
-from slimfl.radio.outage import per_distinct
+from slimfl.radio import Links, Signal
 from slimfl.radio.supply import drawn
 from slimfl.training import planned_images
 
@@ -111,6 +110,6 @@ def _airtime(
         return got.airtime_s, got.energy_j, got.decoded > 0
     airtime_s = np.array([each.airtime_s(experiment.radio.bandwidth_hz) for each in signals])
     section = experiment.energy
-    power_w = per_distinct(watt, devices.power_dbm) / section.amplifier_efficiency
+    power_w = 10 ** ((devices.power_dbm - 30) / 10) / section.amplifier_efficiency
     energy_j = airtime_s * (power_w + section.circuit_power_w)
     return airtime_s, energy_j, np.ones(len(signals), np.bool_)

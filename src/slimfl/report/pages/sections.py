@@ -13,7 +13,8 @@ from slimfl.report.pages.lines import Lines
 from slimfl.report.pages.overview import overview
 from slimfl.report.pages.plots import Plot
 from slimfl.report.tables import html as tables
-from slimfl.report.tables.devices import devices_html
+from slimfl.report.tables.devices import clocks_html, devices_html
+from slimfl.results.clock import clock_summaries
 from slimfl.results.devices import group_device_summaries
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, title
@@ -315,4 +316,5 @@ def devices_section(groups: Sequence[Group]) -> str:
     """Who was heard and why others were missing; empty where all devices are alike."""
     summaries = group_device_summaries(groups)
     maps = "".join(cell_map(group) for group in groups)
-    return devices_html(summaries) + maps if summaries else ""
+    clocks = clocks_html(clock_summaries(groups))
+    return clocks + (devices_html(summaries) + maps if summaries else "")

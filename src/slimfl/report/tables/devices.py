@@ -1,4 +1,4 @@
-"""Tables of runs whose devices differ: why somebody is missing, accuracy by group of devices."""
+"""Tables of runs whose devices differ: time, energy, who is missing why, accuracy by group."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 
 from slimfl.report.tables.number_format import NONE
+from slimfl.results.clock import ClockSummary, clock_summaries
 from slimfl.results.devices import GroupDeviceSummary, group_device_summaries
 from slimfl.results.groups import by_scene, group
 from slimfl.results.records import RunRecord
@@ -26,6 +27,12 @@ def devices_tables(records: Iterable[RunRecord]) -> list[Table]:
     ]
 
 
+def clock_tables(records: Iterable[RunRecord]) -> list[Table]:
+    """Time and energy, for a console; none where nobody set a clock or unequal devices."""
+    summaries = clock_summaries(by_scene(group(records)))
+    return [_console(*time_and_energy(summaries), "Time and energy")] if summaries else []
+
+
 def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
     """For the report."""
     return (
@@ -37,6 +44,44 @@ def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
         "on the test set, weighted with the labels of each device, then the mean over devices. "
         "Heard least: the quarter of the devices that delivered least often.</p>"
     )
+
+
+def clocks_html(summaries: Sequence[ClockSummary]) -> str:
+    """What the clock and the batteries say, for the report; empty where nobody set them."""
+    if not summaries:
+        return ""
+    return _html("clock-table", *time_and_energy(summaries)) + (
+        "<p class='note'>Virtual time of all rounds; joules of all devices together, computing by "
+        "the named presets, which differ by two orders of magnitude. First and half empty: the "
+        "round in which the first battery, and those of half the devices, were empty.</p>"
+    )
+
+
+def time_and_energy(summaries: Sequence[ClockSummary]) -> tuple[list[str], Rows]:
+    """Headings and rows: what all rounds of a method took."""
+    several = len({each.scene for each in summaries}) > 1
+    rows = [
+        [
+            f"{each.name}, {each.scene}" if several else each.name,
+            _number(each.clock_s),
+            _number(each.sending_j),
+            _number(each.computing_j),
+            each.counted,
+            _number(each.first_empty_round),
+            _number(each.half_empty_round),
+        ]
+        for each in summaries
+    ]
+    return [
+        "method", "time s", "sending J", "computing J", "counted by", "first empty", "half empty",
+    ], rows  # fmt: skip
+
+
+def _number(spread: Spread | None) -> str:
+    if spread is None:
+        return NONE
+    deviation = "" if spread.deviation is None else f" ± {spread.deviation:.2g}"
+    return f"{spread.mean:.4g}{deviation}"
 
 
 def reasons(summaries: Sequence[GroupDeviceSummary]) -> tuple[list[str], Rows]:
