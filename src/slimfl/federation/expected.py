@@ -15,7 +15,11 @@ DEVICES_ASKED = 10_000
 
 
 def expected_shares(
-    experiment: Experiment, method: Method, channel: Channel, population: Population
+    experiment: Experiment,
+    method: Method,
+    channel: Channel,
+    population: Population,
+    segment_bits: tuple[float, ...] = (),
 ) -> list[float] | None:
     """The expected delivered share of every segment, in the first round and per asked device.
 
@@ -36,7 +40,7 @@ def expected_shares(
             alike.setdefault(assignment.messages, []).append(row)
     shares = np.zeros(segments)
     for messages, rows in alike.items():
-        sent = signal(experiment.radio, messages, segments)
+        sent = signal(experiment.radio, messages, segments, segment_bits)
         probabilities = channel.probabilities(population.take(rows), sent)
         if probabilities is None:
             return None

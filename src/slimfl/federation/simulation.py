@@ -134,7 +134,8 @@ class Simulation:
         self.experiment = experiment
         self.named_callbacks = named_callbacks(experiment)
         # an infeasible split and an unknown step are reported before data is loaded
-        self._check_messages()
+        if experiment.radio.rates == "equal":
+            self._check_messages()
         step(configured_step(experiment.training), as_options(experiment.training.options))
         self.dataset = dataset or load_dataset(experiment)
         self.partition = partition(
@@ -161,6 +162,7 @@ class Simulation:
             self._own["network"] = own.of_network(network, self.global_model)
         self.segments = segments(network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
+        self._check_messages(tuple(self.segment_bits.tolist()))
         try:
             self.multiply_adds = [
                 multiply_adds(network, width, (channels, rows, columns)) for width in widths
@@ -266,7 +268,10 @@ class Simulation:
 
     def provenance(self) -> dict[str, Any]:
         """What the run is made with."""
-        expected = expected_shares(self.experiment, self.method, self.channel, self.population)
+        bits = tuple(self.segment_bits.tolist())
+        expected = expected_shares(
+            self.experiment, self.method, self.channel, self.population, bits
+        )
         versions = {"python": platform.python_version()}
         for package in ("slimfl", "torch", "numpy"):
             try:
@@ -401,12 +406,12 @@ class Simulation:
                 f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
             ) from None
 
-    def _check_messages(self) -> None:
+    def _check_messages(self, bits: tuple[float, ...] = ()) -> None:
         """Refuse messages that can never be decoded, as a device of full strength sends them."""
         count = len(self.experiment.model.widths)
         messages = full_assignment(self.method, count).messages
         if messages:
-            signal(self.experiment.radio, messages, count)
+            signal(self.experiment.radio, messages, count, bits)
 
     def _signal(self, messages: Messages) -> Signal:
         if messages not in self._signals:

@@ -24,6 +24,7 @@ def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[floa
         return [float(each) for each in numbers] if len(numbers) == segments else None
     widths, radio = experiment.model.widths, experiment.radio
     known = experiment.method in method_names(widths) and radio.model == "outage"
+    known = known and radio.rates == "equal"  # else the sizes of the segments are needed
     if not known:
         return None
     population = Population.alike(
