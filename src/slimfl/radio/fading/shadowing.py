@@ -86,10 +86,13 @@ class Shadowed:
         if len(logs) <= ONE_BY_ONE:
             around = np.exp(logs[:, None] - spread * nodes)
             return np.asarray(self.fading.sum_survival(around, copies) @ weights)
+        from scipy.interpolate import CubicSpline
+
         # thresholds as far apart as the nodes share their points: a convolution
         step = spread * STEP
         grid = np.arange(logs[0] - step, logs[-1] + 2 * step, step)
         reach = len(nodes) // 2
         wide = grid[0] + step * np.arange(-reach, len(grid) + reach)
         survival = self.fading.sum_survival(np.exp(wide), copies)
-        return np.asarray(np.interp(logs, grid, np.convolve(survival, weights, "valid")))
+        between = CubicSpline(grid, np.convolve(survival, weights, "valid"))
+        return np.asarray(np.clip(between(logs), 0.0, 1.0))
