@@ -204,7 +204,9 @@ def test_jakes_rounds_are_correlated_by_bessels_function(cycles):
 def test_the_published_doppler_correlation():
     """J_0(1) = 0.7651976866, and its first zero is at 2.4048255577."""
     assert doppler_correlation(1 / (2 * math.pi), 1.0) == pytest.approx(0.7651976866, abs=1e-9)
-    assert doppler_correlation(2.4048255577 / (2 * math.pi) / 10, 10.0) == pytest.approx(0, abs=1e-9)
+    assert doppler_correlation(2.4048255577 / (2 * math.pi) / 10, 10.0) == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("process", [Autoregressive(0.9), Jakes(0.1)], ids=str)

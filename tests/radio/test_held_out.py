@@ -4,6 +4,7 @@ The integral knows nothing of the package: it finds the gain from which a litera
 message, and integrates a density that is written down here.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -91,7 +92,7 @@ def integral(density, low):
     edges = [low, *(edge for edge in (0.1, 0.5, 1.0, 2.0, 4.0, 10.0) if edge > low), 80.0]
     return sum(
         integrate.quad(density, a, b, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
-        for a, b in zip(edges, edges[1:], strict=False)
+        for a, b in itertools.pairwise(edges)
     )
 
 
@@ -137,7 +138,7 @@ def test_shadowed_formula_integral_and_simulation_agree(name, segments):
             points = np.linspace(-6.5, 6.5, 14)
             expected = sum(
                 integrate.fixed_quad(np.vectorize(weighted), a, b, n=12)[0]
-                for a, b in zip(points, points[1:], strict=False)
+                for a, b in itertools.pairwise(points)
             )
         assert found[i] == pytest.approx(expected, abs=2e-6)
     draws = 40_000

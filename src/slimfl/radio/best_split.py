@@ -17,8 +17,8 @@ from slimfl.radio.superposition import Floats, sinr_target
 
 Split = tuple[float, ...]
 
-#: How much one margin may exceed another: e to this power.
-WIDEST = 40.0
+#: How much one margin may exceed another: e to this power, which rounding does not reach.
+WIDEST = 18.0
 
 
 def best_split(
