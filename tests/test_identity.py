@@ -31,6 +31,15 @@ NEEDS = {
     "data.options": {"data.dataset": "some.module:dataset"},
     "training.options": {"training.algorithm": "some.module:Step"},
     "radio.options": {"radio.model": "some.module:Channel"},
+    "radio.fading_correlation": {"radio.fading_process": "ar1"},
+    "radio.doppler_hz": {"radio.fading_process": "jakes"},
+    "radio.codeword_symbols": {"radio.decoder": "normal"},
+}
+
+#: What must be set before a change, and is taken back with it.
+REPLACES = {
+    "radio.fading_correlation": {"radio.doppler_hz": 0.1},
+    "radio.doppler_hz": {"radio.doppler_hz": 0.1},
 }
 
 #: Keys that may not.
@@ -81,6 +90,31 @@ COUNTS = {
     "radio.spectral_efficiency": 1.0,
     "radio.split": [0.7, 0.3],
     "radio.implementation_loss_db": 1.0,
+    "radio.noise_density_dbm_hz": -120.0,
+    "radio.noise_figure_db": 7.0,
+    "radio.path_loss": "umi",
+    "radio.carrier_hz": 2e9,
+    "radio.line_of_sight": "never",
+    "radio.server_height_m": 20.0,
+    "radio.device_height_m": 7.0,
+    "radio.fading": "rician",
+    "radio.rician_k_db": 7.0,
+    "radio.nakagami_m": 7.0,
+    "radio.fading_correlation": 0.7,
+    "radio.doppler_hz": 7.0,
+    "radio.round_s": 7.0,
+    "radio.shadowing_db": 7.0,
+    "radio.shadowing_correlation": 0.7,
+    "radio.decoder": "normal",
+    "radio.codeword_symbols": 700,
+    "radio.residual_interference": 0.01,
+    "radio.max_attempts": 7,
+    "radio.retransmission_gain": "same",
+    "radio.multiplexing": "orthogonal-energy",
+    "radio.users_per_slot": 2,
+    "radio.rates": "by-size",
+    "radio.split_objective": "delivered",
+    "radio.first_outage": 0.07,
     "radio.accounting": "paper",
     "radio.bits_per_parameter": 16.0,
     "federation.devices": 7,
@@ -96,7 +130,12 @@ COUNTS = {
 }
 
 #: Keys that have one value, or that need others to be changed as well.
-BOUND = {"radio.fading", "radio.gains", "privacy.noise_multiplier"}
+BOUND = {
+    "radio.fading_process",
+    "radio.decoder_table",
+    "radio.gains",
+    "privacy.noise_multiplier",
+}
 
 
 def experiment(**values):
@@ -117,7 +156,8 @@ def test_a_circumstance_changes_nothing(key, value):
 @pytest.mark.parametrize(("key", "value"), COUNTS.items())
 def test_a_setting_counts_and_is_named(key, value):
     needed = NEEDS.get(key, {})
-    default, changed = experiment(**needed), experiment(**{key: value}, **needed)
+    default = experiment(**needed, **REPLACES.get(key, {}))
+    changed = experiment(**{key: value}, **needed)
     assert round_identity(changed) != round_identity(default)
     assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
 

@@ -248,6 +248,8 @@ class RadioSection(Section):
     )
     """Segments superposed, or in turn: with the same energy (`split` shares the power) or in the
     same airtime (`split` shares the time)."""
+    users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
+    """2: devices send in pairs at the same time, and are decoded successively across both."""
     rates: Literal["equal", "by-size"] = "equal"
     """`by-size`: rates in proportion to the segments' sizes, with `spectral_efficiency` as their
     mean, so that all segments take the same time."""
@@ -338,6 +340,16 @@ class RadioSection(Section):
             raise ValueError(
                 "radio.residual_interference is what superposition leaves; set it to 0, or "
                 'radio.multiplexing to "superposition"'
+            )
+        if self.users_per_slot == 2 and (
+            self.multiplexing != "superposition"
+            or self.decoder != "outage"
+            or self.max_attempts > 1
+            or self.gains == "measured"
+        ):
+            raise ValueError(
+                "radio.users_per_slot = 2 needs superposition, the outage decoder, one attempt "
+                "and drawn gains"
             )
         if self.rates == "by-size" and isinstance(self.spectral_efficiency, tuple):
             raise ValueError(

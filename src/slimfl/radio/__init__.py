@@ -53,9 +53,11 @@ from slimfl.radio.link import (
 )
 from slimfl.radio.links import Links, Payload, Receptions
 from slimfl.radio.noise import THERMAL_DBM_HZ, noise_power_dbm
+from slimfl.radio.noma import decode_pairs, pair_probabilities, two_device_probabilities
 from slimfl.radio.objectives import OBJECTIVES, Objective, inverse_probability_sum
 from slimfl.radio.orthogonal import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.outage import OutageChannel, outage_channel
+from slimfl.radio.paired import PairedChannel
 from slimfl.radio.path_loss import (
     SCENARIOS,
     FreeSpace,
@@ -98,6 +100,7 @@ __all__ = [
     "Outage",
     "OutageChannel",
     "OutageLink",
+    "PairedChannel",
     "PathLoss",
     "Payload",
     "PowerLaw",
@@ -117,6 +120,7 @@ __all__ = [
     "build_path_loss",
     "build_process",
     "coding",
+    "decode_pairs",
     "decoding_frequencies",
     "doppler_correlation",
     "doppler_hz",
@@ -129,6 +133,7 @@ __all__ = [
     "optimal_split_numeric",
     "outage_channel",
     "outage_link",
+    "pair_probabilities",
     "possible_links",
     "power_split",
     "section_probabilities",
@@ -139,5 +144,6 @@ __all__ = [
     "sinr_target",
     "split_of_margins",
     "to_db",
+    "two_device_probabilities",
     "watt",
 ]

@@ -5,8 +5,16 @@ from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
 from slimfl.radio.channel import Channel
 from slimfl.radio.outage import outage_channel
+from slimfl.radio.paired import PairedChannel
 
-CHANNEL_MODELS = {"outage": outage_channel}
+
+def built_in(section: RadioSection) -> Channel:
+    """The channel of the section's keys; devices alone, or in pairs."""
+    alone = outage_channel(section)
+    return alone if section.users_per_slot == 1 else PairedChannel(alone)
+
+
+CHANNEL_MODELS = {"outage": built_in}
 
 
 def build_channel(section: RadioSection) -> Channel:
