@@ -24,7 +24,7 @@ from slimfl.radio.superposition import Floats
 from slimfl.radio.units import to_db
 
 #: The signal-to-noise ratios over which probabilities are integrated.
-LOWEST_DB, HIGHEST_DB, STEP_DB = -60.0, 120.0, 0.01
+LOWEST_DB, HIGHEST_DB, STEP_DB, COARSE_DB = -60.0, 120.0, 0.01, 0.5
 
 
 class Decoder(Protocol):
@@ -160,10 +160,10 @@ def averaged(
     """
     if decoder.certain:
         return reaches(coding.thresholds(noise_to_power))
-    points_db = np.arange(LOWEST_DB, HIGHEST_DB + STEP_DB / 2, STEP_DB)
-    curve = decoder.probabilities(coding, bits, 10 ** (points_db / 10))
-    if curve is None:
+    found_curve = _curve(decoder, coding, bits)
+    if found_curve is None:
         return None
+    points_db, curve = found_curve
     ratios, where = np.unique(np.asarray(noise_to_power), return_inverse=True)
     middle = 10 ** ((points_db[:-1] + points_db[1:]) / 20)
     found = np.empty((len(ratios), curve.shape[1]))
@@ -172,6 +172,22 @@ def averaged(
         gains = reaches(np.multiply.outer(ratios, middle[used]))
         found[:, message] = curve[0, message] + gains @ rises[used]
     return found[where].reshape(*np.shape(noise_to_power), curve.shape[1])
+
+
+def _curve(decoder: Decoder, coding: Coding, bits: Sequence[float]) -> tuple[Floats, Floats] | None:
+    """Points in dB and the probabilities there, close together where these rise."""
+    coarse_db = np.arange(LOWEST_DB, HIGHEST_DB + COARSE_DB / 2, COARSE_DB)
+    coarse = decoder.probabilities(coding, bits, 10 ** (coarse_db / 10))
+    if coarse is None:
+        return None
+    [rises] = np.nonzero((np.diff(coarse, axis=0) > 0).any(axis=1))
+    low, high = (rises[0], rises[-1] + 1) if len(rises) else (0, 1)
+    points_db = np.linspace(
+        coarse_db[low], coarse_db[high], round((high - low) * COARSE_DB / STEP_DB) + 1
+    )
+    fine = decoder.probabilities(coding, bits, 10 ** (points_db / 10))
+    assert fine is not None
+    return points_db, fine
 
 
 class Reaches(Protocol):
@@ -191,10 +207,10 @@ def fitted_loss_db(decoder: Decoder, coding: Coding, bits: Sequence[float] = ())
 
     What `implementation_loss_db` would be for this decoder.
     """
-    points_db = np.arange(LOWEST_DB, HIGHEST_DB, STEP_DB)
-    curve = decoder.probabilities(coding, bits, 10 ** (points_db / 10))
-    if curve is None:
+    found = _curve(decoder, coding, bits)
+    if found is None:
         raise RequestError("the bits of every message are needed; give them")
+    points_db, curve = found
     half = [np.interp(0.5, column, points_db) for column in curve.T]
     needed_db = [to_db(threshold) for threshold in coding.thresholds(1.0).tolist()]
     return np.asarray(np.array(half) - np.array(needed_db))
