@@ -34,6 +34,7 @@ NEEDS = {
     "radio.fading_correlation": {"radio.fading_process": "ar1"},
     "radio.doppler_hz": {"radio.fading_process": "jakes"},
     "radio.codeword_symbols": {"radio.decoder": "normal"},
+    "radio.area_radius_m": {"radio.speed_m_s": 7.0},
 }
 
 #: What must be set before a change, and is taken back with it.
@@ -115,6 +116,8 @@ COUNTS = {
     "radio.rates": "by-size",
     "radio.split_objective": "delivered",
     "radio.first_outage": 0.07,
+    "radio.speed_m_s": 7.0,
+    "radio.area_radius_m": 70.0,
     "radio.accounting": "paper",
     "radio.bits_per_parameter": 16.0,
     "federation.devices": 7,

@@ -57,6 +57,8 @@ WRONG = {
         "spectral_efficiency",
     ),
     "an outage of 1": ({"split_objective": "first-outage", "first_outage": 1.0}, "first_outage"),
+    "a disc for devices at rest": ({"area_radius_m": 50}, "speed_m_s"),
+    "negative speed": ({"speed_m_s": -1}, "speed_m_s"),
     "three in a slot": ({"users_per_slot": 3}, "users_per_slot"),
     "pairs in turn": (
         {"users_per_slot": 2, "multiplexing": "orthogonal-airtime"},

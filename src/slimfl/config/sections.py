@@ -224,7 +224,12 @@ class RadioSection(Section):
     doppler_hz: Annotated[float, Field(ge=0, le=1e6)] | None = None
     """`ar1` and `jakes`: largest Doppler shift; with `round_s` it sets the correlation."""
     round_s: Seconds = 1.0
-    """Time between the beginnings of two rounds, for `doppler_hz`."""
+    """Time between the beginnings of two rounds, for `doppler_hz` and `speed_m_s`."""
+    speed_m_s: Annotated[float, Field(ge=0, le=1e5)] = 0.0
+    """Speed of devices, which walk from waypoint to waypoint around the server; 0: at rest."""
+    area_radius_m: Annotated[float, Field(ge=1, le=1e9)] | None = None
+    """`speed_m_s`: radius of the disc of waypoints; the largest distance at the start when
+    absent."""
     shadowing_db: Annotated[float, Field(ge=0, le=50)] | None = None
     """Deviation of log-normal shadowing. Absent: none, and with `umi` and `uma` 3GPP's own."""
     shadowing_correlation: Fraction = 0.0
@@ -351,6 +356,8 @@ class RadioSection(Section):
                 "radio.users_per_slot = 2 needs superposition, the outage decoder, one attempt "
                 "and drawn gains"
             )
+        if self.area_radius_m is not None and not self.speed_m_s:
+            raise ValueError("radio.area_radius_m needs a radio.speed_m_s above 0")
         if self.rates == "by-size" and isinstance(self.spectral_efficiency, tuple):
             raise ValueError(
                 'radio.rates = "by-size" needs one radio.spectral_efficiency, the mean of all'

@@ -52,6 +52,7 @@ from slimfl.radio.link import (
     section_probabilities,
 )
 from slimfl.radio.links import Links, Payload, Receptions
+from slimfl.radio.motion import MovingChannel
 from slimfl.radio.noise import THERMAL_DBM_HZ, noise_power_dbm
 from slimfl.radio.noma import decode_pairs, pair_probabilities, two_device_probabilities
 from slimfl.radio.objectives import OBJECTIVES, Objective, inverse_probability_sum
@@ -93,6 +94,7 @@ __all__ = [
     "Ledger",
     "Links",
     "Messages",
+    "MovingChannel",
     "Nakagami",
     "NoFading",
     "NormalApproximation",
