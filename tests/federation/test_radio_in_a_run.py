@@ -1,10 +1,13 @@
 """The radio's parts in a run: what is recorded fits them, and a run is resumed to the bit."""
 
+import math
+
 import pytest
 
 import slimfl
 from slimfl.config import build
 from slimfl.federation import Simulation
+from slimfl.radio import build_channel, heard
 
 SMALL = {
     "rounds": 4,
@@ -31,6 +34,12 @@ RADIOS = {
     },
     "sizes in turn": {"rates": "by-size", "multiplexing": "orthogonal-airtime"},
     "walking": {"speed_m_s": 20.0, "shadowing_db": 4.0, "shadowing_correlation": 0.5},
+    "lossy downlink": {
+        "downlink": "lossy",
+        "fading_process": "ar1",
+        "fading_correlation": 0.9,
+        "downlink_power_dbm": 18.0,
+    },
     "pairs": {"users_per_slot": 2, "spectral_efficiency": 0.5},
 }
 
@@ -80,3 +89,38 @@ def test_what_a_run_expects_knows_the_length_of_its_messages(tmp_path):
     simulation = Simulation(tried({"decoder": "normal", "rates": "by-size"}))
     shares = simulation.provenance()["expected_shares"]
     assert 0 < shares[1] < shares[0] < 1
+
+
+def test_a_device_that_misses_the_downlink_sits_out():
+    simulation = Simulation(tried({"downlink": "lossy", "downlink_power_dbm": 14.0}))
+    plain = Simulation(tried({}))
+    missed = 0
+    for _ in range(4):
+        found, usual = simulation.step(), plain.step()
+        assert sorted([*found.devices, *found.dropped_out]) == usual.devices
+        # those that take part meet the channel that they would have met
+        kept = dict(zip(usual.devices, usual.gains, strict=True))
+        assert found.gains == [kept[device] for device in found.devices]
+        missed += len(found.dropped_out)
+    assert 0 < missed < 16
+
+
+def test_nobody_hears_a_whisper_and_the_model_stays():
+    simulation = Simulation(tried({"downlink": "lossy", "downlink_power_dbm": -60.0}))
+    before = simulation.global_model.copy()
+    record = simulation.step()
+    assert record.devices == []
+    assert simulation.global_model.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("radio", [{}, {"fading": "rician", "shadowing_db": 6.0}])
+def test_what_is_expected_knows_the_downlink(radio):
+    lossy = {"downlink": "lossy", "downlink_power_dbm": 18.0, **radio}
+    shares = Simulation(tried(lossy)).provenance()["expected_shares"]
+    usual = Simulation(tried(radio)).provenance()["expected_shares"]
+    channel = build_channel(tried(radio).radio)
+    devices = Simulation(tried(radio)).population
+    hits = [heard(tried(lossy).radio, channel, {}, 1, devices, seed).mean() for seed in range(1500)]
+    error = 4.5 * math.sqrt(0.25 / (1500 * len(devices)))
+    for share, plain in zip(shares, usual, strict=True):
+        assert share / plain == pytest.approx(sum(hits) / 1500, abs=error)

@@ -255,6 +255,12 @@ class RadioSection(Section):
     same airtime (`split` shares the time)."""
     users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
     """2: devices send in pairs at the same time, and are decoded successively across both."""
+    downlink: Literal["perfect", "lossy"] = "perfect"
+    """`lossy`: a device that does not decode the global model sits the round out."""
+    downlink_power_dbm: PowerDbm = 23.0
+    """`lossy`: transmit power of the server."""
+    downlink_spectral_efficiency: Rate = 1.5
+    """`lossy`: rate of the whole model in bit/s/Hz, in one message."""
     rates: Literal["equal", "by-size"] = "equal"
     """`by-size`: rates in proportion to the segments' sizes, with `spectral_efficiency` as their
     mean, so that all segments take the same time."""

@@ -7,7 +7,7 @@ import numpy as np
 from slimfl.config import Experiment
 from slimfl.methods import Method
 from slimfl.population import Population
-from slimfl.radio import Channel, Messages, signal
+from slimfl.radio import Channel, Messages, heard_probabilities, signal
 from slimfl.rng import generator
 
 #: Of a larger population, this many devices stand for all.
@@ -24,7 +24,7 @@ def expected_shares(
     """The expected delivered share of every segment, in the first round and per asked device.
 
     None where the channel has no closed form, or devices measure their gains. A device that does
-    not answer delivers nothing, so dropout counts against every segment.
+    not answer delivers nothing, so dropout and a lost downlink count against every segment.
     """
     if experiment.radio.gains == "measured":
         return None
@@ -39,12 +39,18 @@ def expected_shares(
         if assignment is not None:
             alike.setdefault(assignment.messages, []).append(row)
     shares = np.zeros(segments)
+    hears = np.ones(len(population))
+    if experiment.radio.downlink == "lossy":
+        known = heard_probabilities(experiment.radio, channel, population)
+        if known is None:
+            return None
+        hears = known
     for messages, rows in alike.items():
         sent = signal(experiment.radio, messages, segments, segment_bits)
         probabilities = channel.probabilities(population.take(rows), sent)
         if probabilities is None:
             return None
         for message, column in zip(messages, np.asarray(probabilities).T, strict=True):
-            shares[list(message)] += column.sum() / len(population)
+            shares[list(message)] += (column * hears[rows]).sum() / len(population)
     expected: list[float] = (shares * (1 - experiment.federation.dropout)).tolist()
     return expected

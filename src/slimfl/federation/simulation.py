@@ -72,6 +72,7 @@ from slimfl.radio import (
     Messages,
     Signal,
     build_channel,
+    heard,
     segment_bits,
     signal,
 )
@@ -311,6 +312,12 @@ class Simulation:
         seed, number = self.experiment.seed, self.round + 1
         who = cohort(self.experiment.federation, seed, number)
         asked = self.population.take(np.array(who.active, np.int64))
+        absent = list(who.dropped_out)
+        radio = self.experiment.radio
+        if radio.downlink == "lossy":
+            hears = heard(radio, self.channel, self.channel_state, number, asked, seed)
+            absent = sorted([*absent, *asked.ids[~hears].tolist()])
+            asked = asked.take(hears)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
         devices = asked if len(rows) == len(asked) else asked.take(rows)
@@ -324,7 +331,7 @@ class Simulation:
             [self._signal(assignment.messages) for assignment in assignments],
             links,
             state,
-            who.dropped_out,
+            absent,
         )
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:

@@ -24,6 +24,7 @@ from slimfl.radio.decoders import (
     build_decoder,
     fitted_loss_db,
 )
+from slimfl.radio.downlink import heard, heard_probabilities
 from slimfl.radio.fading import (
     FADING,
     Autoregressive,
@@ -128,6 +129,8 @@ __all__ = [
     "doppler_hz",
     "fitted_loss_db",
     "from_db",
+    "heard",
+    "heard_probabilities",
     "inverse_probability_sum",
     "noise_power_dbm",
     "noise_to_power",
