@@ -38,6 +38,16 @@ NEEDS = {
         f"time.{key}": {"time.mode": "asynchronous"}
         for key in ("concurrency", "buffer", "buffer_counts", "staleness_exponent")
     },
+    "radio.fading_correlation": {"radio.fading_process": "ar1"},
+    "radio.doppler_hz": {"radio.fading_process": "jakes"},
+    "radio.codeword_symbols": {"radio.decoder": "normal"},
+    "radio.area_radius_m": {"radio.speed_m_s": 7.0},
+}
+
+#: What must be set before a change, and is taken back with it.
+REPLACES = {
+    "radio.fading_correlation": {"radio.doppler_hz": 0.1},
+    "radio.doppler_hz": {"radio.doppler_hz": 0.1},
 }
 
 #: Keys that may not.
@@ -94,6 +104,34 @@ COUNTS = {
     "radio.split_weights": [1.0, 2.0],
     "radio.first_outage": 0.2,
     "radio.implementation_loss_db": 1.0,
+    "radio.noise_density_dbm_hz": -120.0,
+    "radio.noise_figure_db": 7.0,
+    "radio.path_loss": "umi",
+    "radio.carrier_hz": 2e9,
+    "radio.line_of_sight": "never",
+    "radio.server_height_m": 20.0,
+    "radio.device_height_m": 7.0,
+    "radio.fading": "rician",
+    "radio.rician_k_db": 7.0,
+    "radio.nakagami_m": 7.0,
+    "radio.fading_correlation": 0.7,
+    "radio.doppler_hz": 7.0,
+    "radio.round_s": 7.0,
+    "radio.shadowing_db": 7.0,
+    "radio.shadowing_correlation": 0.7,
+    "radio.decoder": "normal",
+    "radio.codeword_symbols": 700,
+    "radio.residual_interference": 0.01,
+    "radio.max_attempts": 7,
+    "radio.retransmission_gain": "same",
+    "radio.multiplexing": "orthogonal-energy",
+    "radio.users_per_slot": 2,
+    "radio.rates": "by-size",
+    "radio.speed_m_s": 7.0,
+    "radio.area_radius_m": 70.0,
+    "radio.downlink": "lossy",
+    "radio.downlink_power_dbm": 7.0,
+    "radio.downlink_spectral_efficiency": 0.7,
     "radio.accounting": "paper",
     "radio.bits_per_parameter": 16.0,
     "federation.devices": 7,
@@ -132,11 +170,12 @@ COUNTS = {
 
 #: Keys that have one value, or that need others to be changed as well.
 BOUND = {
-    "radio.fading",
     "radio.gains",
     "privacy.noise_multiplier",
     "population.fixed_width",
     "time.first",
+    "radio.fading_process",
+    "radio.decoder_table",
 }
 
 
@@ -158,7 +197,8 @@ def test_a_circumstance_changes_nothing(key, value):
 @pytest.mark.parametrize(("key", "value"), COUNTS.items())
 def test_a_setting_counts_and_is_named(key, value):
     needed = NEEDS.get(key, {})
-    default, changed = experiment(**needed), experiment(**{key: value}, **needed)
+    default = experiment(**needed, **REPLACES.get(key, {}))
+    changed = experiment(**{key: value}, **needed)
     assert round_identity(changed) != round_identity(default)
     assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
 

@@ -37,7 +37,7 @@ MEANINGS = {
     "radio.distance_m": "Distance between device and server.",
     "radio.path_loss_exponent": "The exponent of the distance in the path loss.",
     "radio.bandwidth_hz": "Bandwidth of one device; sets airtime and energy.",
-    "radio.fading": "Distribution of the gain.",
+    "radio.fading": "Distribution of the gain; see [the radio](radio.md).",
     "radio.bits_per_parameter": 'Used by `accounting = "true"`.',
     "federation.devices": "How many devices there are.",
     "federation.average": "Devices count alike, or by the samples they hold.",

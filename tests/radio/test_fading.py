@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from slimfl.radio import FADING, Rayleigh
+from slimfl.config import RadioSection
+from slimfl.radio import Rayleigh, build_fading
 
 
 @settings(deadline=None, max_examples=40)
@@ -18,7 +19,7 @@ def test_a_devices_gain_does_not_depend_on_the_number_of_devices(seed, round, fe
 
 
 def test_two_methods_under_one_seed_meet_the_same_channel():
-    one, other = Rayleigh(), FADING["rayleigh"]()
+    one, other = Rayleigh(), build_fading(RadioSection())
     one.gains(9, 1, 100)  # another order of rounds
     for number in (1, 2, 3):
         assert np.array_equal(one.gains(0, number, 10), other.gains(0, number, 10))

@@ -9,6 +9,7 @@ from slimfl.cli.output import Json, aside, finite, floats, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.config import RadioSection
+    from slimfl.radio import Coding
 
 Channel = Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")]
 Noise = Annotated[
@@ -89,7 +90,7 @@ def link(
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding
 
-    def describe(coding: Superposition, segments_per_message: int = 1) -> dict[str, Any]:
+    def describe(coding: "Coding", segments_per_message: int = 1) -> dict[str, Any]:
         probabilities = model.decoding_probabilities(coding)
         by_messages = inverse_probability_sum(probabilities)
         return {

@@ -129,16 +129,18 @@ def _as_list(value: Any) -> list[Any]:
 
 #: Naming one of these replaces the other, so an override need not know what the file has.
 EXCLUSIVE = {
-    "radio.channel": "radio.noise_dbm",
-    "training.epochs": "training.steps",
-    "training.steps": "training.epochs",
+    "radio.channel": ("radio.noise_dbm", "radio.noise_density_dbm_hz"),
+    "radio.noise_dbm": ("radio.noise_density_dbm_hz",),
+    "radio.noise_density_dbm_hz": ("radio.noise_dbm", "radio.channel"),
+    "training.epochs": ("training.steps",),
+    "training.steps": ("training.epochs",),
 }
 
 
 def _override(tree: dict[str, Any], dotted: str, value: Any) -> None:
     _assign(tree, dotted, value)
-    if dotted in EXCLUSIVE:
-        section, _, key = EXCLUSIVE[dotted].partition(".")
+    for other in EXCLUSIVE.get(dotted, ()):
+        section, _, key = other.partition(".")
         tree[section].pop(key, None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ from slimfl.config.base import (
     Section,
     at_least,
 )
+from slimfl.config.decoder_table import read_table
 from slimfl.config.population import PopulationSection
 from slimfl.config.time import EnergySection, TimeSection
 from slimfl.naming import module_of
@@ -194,7 +196,73 @@ class RadioSection(Section):
     in the folder of a run whose channel was given in Python."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a channel of your own."""
-    fading: Literal["rayleigh"] = "rayleigh"
+    noise_density_dbm_hz: PowerDbm | None = None
+    """Thermal noise density, about -174; with `bandwidth_hz` and `noise_figure_db` it gives the
+    noise power, instead of `channel` and `noise_dbm`."""
+    noise_figure_db: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """What the receiver adds to `noise_density_dbm_hz`."""
+    path_loss: Literal["power-law", "free-space", "umi", "uma"] = "power-law"
+    """The paper's d^beta; free space at `carrier_hz`; street canyon or macro cell of TR 38.901."""
+    carrier_hz: Annotated[float, Field(ge=1e6, le=1e12)] = 5.9e9
+    """Carrier frequency, for every path loss but the power law (the paper: 5.9 GHz)."""
+    line_of_sight: Literal["drawn", "always", "never"] = "drawn"
+    """`umi` and `uma`: `drawn` once per device with 3GPP's probability at its distance."""
+    server_height_m: Annotated[float, Field(ge=2, le=1000)] | None = None
+    """`umi` and `uma`: height of the server's antenna; 10 and 25 when absent."""
+    device_height_m: Annotated[float, Field(ge=1.5, le=13)] = 1.5
+    """`umi` and `uma`: height of a device."""
+    fading: Literal["rayleigh", "none", "rician", "nakagami"] = "rayleigh"
+    rician_k_db: Annotated[float, Field(ge=-40, le=40)] = 6.0
+    """`rician`: power of the line of sight over that of the scattered waves."""
+    nakagami_m: Annotated[float, Field(ge=0.5, le=1e4)] = 2.0
+    """`nakagami`: the shape; 1 is Rayleigh."""
+    fading_process: Literal["independent", "ar1", "jakes"] = "independent"
+    """New fading in every round, or correlated from round to round."""
+    fading_correlation: Annotated[float, Field(ge=-1, le=1)] | None = None
+    """`ar1`: of one round and the next; or give `doppler_hz`."""
+    doppler_hz: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    """`ar1` and `jakes`: largest Doppler shift; with `round_s` it sets the correlation."""
+    round_s: Seconds = 1.0
+    """Time between the beginnings of two rounds, for `doppler_hz` and `speed_m_s`."""
+    speed_m_s: Annotated[float, Field(ge=0, le=1e5)] = 0.0
+    """Speed of devices, which walk from waypoint to waypoint around the server; 0: at rest."""
+    area_radius_m: Annotated[float, Field(ge=1, le=1e9)] | None = None
+    """`speed_m_s`: radius of the disc of waypoints; the largest distance at the start when
+    absent."""
+    shadowing_db: Annotated[float, Field(ge=0, le=50)] | None = None
+    """Deviation of log-normal shadowing. Absent: none, and with `umi` and `uma` 3GPP's own."""
+    shadowing_correlation: Fraction = 0.0
+    """Of the shadow in one round and the next: 0 for a new one, 1 for one that stays."""
+    decoder: Literal["outage", "normal", "table"] = "outage"
+    """Shannon's formula; codewords of finite length by the normal approximation; or measured
+    probabilities in `decoder_table`."""
+    codeword_symbols: Annotated[int, Field(ge=10, le=10**9)] | None = None
+    """`normal`: symbols of one codeword; absent: one codeword per message."""
+    decoder_table: tuple[tuple[float, ...], ...] | None = None
+    """`table`: rows of the signal-to-noise ratio g P/c in dB and the probability that message 1,
+    messages 1 and 2, ... are decoded; or the path of a CSV file with such rows."""
+    residual_interference: Fraction = 0.0
+    """Share of a cancelled message's power that still interferes; 0 is perfect cancellation."""
+    max_attempts: Annotated[int, Field(ge=1, le=64)] = 1
+    """How often a signal may be sent until all is decoded, with chase combining."""
+    retransmission_gain: Literal["independent", "same"] = "independent"
+    """Whether a further attempt meets new fading or that of the first."""
+    multiplexing: Literal["superposition", "orthogonal-energy", "orthogonal-airtime"] = (
+        "superposition"
+    )
+    """Segments superposed, or in turn: with the same energy (`split` shares the power) or in the
+    same airtime (`split` shares the time)."""
+    users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
+    """2: devices send in pairs at the same time, and are decoded successively across both."""
+    downlink: Literal["perfect", "lossy"] = "perfect"
+    """`lossy`: a device that does not decode the global model sits the round out."""
+    downlink_power_dbm: PowerDbm = 23.0
+    """`lossy`: transmit power of the server."""
+    downlink_spectral_efficiency: Rate = 1.5
+    """`lossy`: rate of the whole model in bit/s/Hz, in one message."""
+    rates: Literal["equal", "by-size"] = "equal"
+    """`by-size`: rates in proportion to the segments' sizes, with `spectral_efficiency` as their
+    mean, so that all segments take the same time."""
     gains: Literal["drawn", "measured"] = "drawn"
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""
@@ -211,7 +279,13 @@ class RadioSection(Section):
             return values
         values = dict(values)
         channel = values.get("channel")
-        if values.get("noise_dbm") is None:
+        if values.get("noise_density_dbm_hz") is not None:
+            if values.get("noise_dbm") is not None or channel not in (None, "custom"):
+                raise ValueError(
+                    "give radio.noise_density_dbm_hz, or radio.noise_dbm or radio.channel, not both"
+                )
+            values["channel"] = "custom"
+        elif values.get("noise_dbm") is None:
             channel = "poor" if channel is None else channel
             if not isinstance(channel, str) or channel not in CHANNELS:
                 known = ", ".join(CHANNELS)
@@ -232,11 +306,98 @@ class RadioSection(Section):
             raise ValueError(f"must sum to 1, and {' + '.join(map(str, split))} does not")
         return split
 
+    @field_validator("decoder_table", mode="before")
+    @classmethod
+    def _read_table(cls, table: Any) -> Any:
+        return read_table(Path(table)) if isinstance(table, str | Path) else table
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> RadioSection:
+        """Refuse keys that contradict each other, with the one to change."""
+        correlated, has_doppler = self.fading_process != "independent", self.doppler_hz is not None
+        given = self.fading_correlation is not None
+        if (given or has_doppler) and not correlated:
+            raise ValueError(
+                'radio.fading_correlation and radio.doppler_hz need radio.fading_process = "ar1" '
+                'or "jakes"'
+            )
+        if self.fading_process == "jakes" and (given or not has_doppler):
+            raise ValueError('radio.fading_process = "jakes" needs radio.doppler_hz alone')
+        if self.fading_process == "ar1" and given == has_doppler:
+            raise ValueError(
+                'radio.fading_process = "ar1" needs radio.fading_correlation or radio.doppler_hz, '
+                "one of them"
+            )
+        if (self.decoder == "table") != (self.decoder_table is not None):
+            raise ValueError('radio.decoder = "table" and radio.decoder_table need each other')
+        if self.codeword_symbols is not None and self.decoder != "normal":
+            raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
+        if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:
+            raise ValueError(
+                f"radio.path_loss = {self.path_loss!r} holds for a radio.distance_m from 10 to 5000"
+            )
+        if self.path_loss in ("umi", "uma") and not 0.5e9 <= self.carrier_hz <= 100e9:
+            raise ValueError(
+                f"radio.path_loss = {self.path_loss!r} holds for a radio.carrier_hz from 0.5e9 "
+                "to 100e9"
+            )
+        if self.residual_interference and self.multiplexing != "superposition":
+            raise ValueError(
+                "radio.residual_interference is what superposition leaves; set it to 0, or "
+                'radio.multiplexing to "superposition"'
+            )
+        if self.users_per_slot == 2 and (
+            self.multiplexing != "superposition"
+            or self.decoder != "outage"
+            or self.max_attempts > 1
+            or self.gains == "measured"
+        ):
+            raise ValueError(
+                "radio.users_per_slot = 2 needs superposition, the outage decoder, one attempt "
+                "and drawn gains"
+            )
+        if self.area_radius_m is not None and not self.speed_m_s:
+            raise ValueError("radio.area_radius_m needs a radio.speed_m_s above 0")
+        if self.rates == "by-size" and isinstance(self.spectral_efficiency, tuple):
+            raise ValueError(
+                'radio.rates = "by-size" needs one radio.spectral_efficiency, the mean of all'
+            )
+        alone = (self.fading, self.decoder, self.multiplexing) == (
+            "rayleigh",
+            "outage",
+            "superposition",
+        )
+        if self.split == "per-device" and not (
+            alone
+            and not self.shadowing_db
+            and not self.residual_interference
+            and self.max_attempts == 1
+        ):
+            raise ValueError(
+                'radio.split = "per-device" is derived for Rayleigh fading, the outage decoder, '
+                "superposition and one attempt; give a split for all, or leave those as they are"
+            )
+        if self.split_objective == "weighted" and self.split != "per-device":
+            raise ValueError('radio.split_objective = "weighted" needs radio.split = "per-device"')
+        if self.model == "rate-adaptive" and self.multiplexing != "superposition":
+            raise ValueError(
+                'radio.model = "rate-adaptive" needs radio.multiplexing = "superposition"'
+            )
+        if self.gains == "measured" and (self.max_attempts > 1 or correlated):
+            raise ValueError(
+                'radio.gains = "measured" knows one gain per round; leave radio.max_attempts and '
+                "radio.fading_process as they are"
+            )
+        return self
+
     @property
     def noise(self) -> float:
-        """The noise power in dBm, from the preset or as given."""
-        assert self.noise_dbm is not None
-        return self.noise_dbm
+        """The noise power in dBm: from the preset, as given, or of the noise density."""
+        if self.noise_dbm is not None:
+            return self.noise_dbm
+        assert self.noise_density_dbm_hz is not None
+        width_db = 10 * math.log10(self.bandwidth_hz)
+        return self.noise_density_dbm_hz + width_db + self.noise_figure_db
 
 
 class ServerSection(Section):
@@ -467,6 +628,11 @@ class Experiment(Section):
             raise ValueError(
                 'privacy needs time.mode = "wait-for-all": how long a device takes depends on how '
                 "many samples it holds, and so would who is counted"
+            )
+        if self.time.mode == "asynchronous" and self.radio.downlink == "lossy":
+            raise ValueError(
+                'radio.downlink = "lossy" is decided once per round, and asynchronous devices have '
+                "no common rounds; choose another time.mode"
             )
         for key in ("first", "concurrency"):
             wanted = getattr(self.time, key)

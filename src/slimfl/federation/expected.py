@@ -9,7 +9,7 @@ from slimfl.config import Experiment
 from slimfl.errors import RequestError
 from slimfl.methods import Method
 from slimfl.population import Population
-from slimfl.radio import Channel, SignalMaker
+from slimfl.radio import Channel, SignalMaker, heard_probabilities
 from slimfl.rng import generator
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,10 @@ def delivery_probabilities(
         for message, column in zip(by_id[key].messages, np.asarray(probabilities).T, strict=True):
             for segment in message:
                 table[members, segment] = column
-    return table * population.availability[:, None]
+    hears = heard_probabilities(experiment.radio, channel, population)
+    if hears is None:
+        return None
+    return table * (population.availability * hears)[:, None]
 
 
 def expected_shares(
@@ -80,7 +83,8 @@ def expected_shares(
 ) -> list[float] | None:
     """The expected delivered share of every segment, in the first round and per asked device.
 
-    A device that does not answer delivers nothing, so dropout counts against every segment.
+    A device that does not answer delivers nothing, so dropout and a lost downlink count against
+    every segment.
     """
     if len(population) > DEVICES_ASKED:
         chosen = np.linspace(0, len(population) - 1, DEVICES_ASKED).astype(np.int64)

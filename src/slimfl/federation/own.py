@@ -22,7 +22,7 @@ from slimfl.nn import Vector
 Given = dict[str, dict[str, str]]
 
 #: Longer descriptions are recorded as their digest.
-_READABLE = 300
+_READABLE = 600
 
 _DEPTH = 6
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 OFFLINE = "offline"
 #: It was reached and did not answer, or nothing usable came.
 NO_ANSWER = "no answer"
+#: It did not decode the global model.
+NO_MODEL = "no model"
 #: The method's width is wider than it trains.
 NOT_ABLE = "not able"
 #: Its battery is empty, or was before its work was done.

@@ -81,7 +81,8 @@ class Setting:
         self.experiment = experiment
         self.named_callbacks = named_callbacks(experiment)
         # an infeasible split and an unknown step are reported before data is loaded
-        self._check_messages()
+        if experiment.radio.rates == "equal":
+            self._check_messages(())
         step(configured_step(experiment.training), as_options(experiment.training.options))
         devices = population_of(experiment)
         widest_widths(experiment.population, devices.take([0]), widths, seed=0, round=1)
@@ -98,6 +99,7 @@ class Setting:
         self.network = self._given(network) if network is not None else self._named_network()
         self.segments = segments(self.network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
+        self._check_messages(tuple(self.segment_bits.tolist()))
         self.multiply_adds = self._checked_costs()
         self.privacy: Privacy | None = None
         self.filters: list[Filter] = []
@@ -214,12 +216,12 @@ class Setting:
             )
         own.check(recorded, self.own_objects())
 
-    def _check_messages(self) -> None:
+    def _check_messages(self, bits: tuple[float, ...]) -> None:
         """Refuse messages that can never be decoded, as a device of full strength sends them."""
         count = len(self.experiment.model.widths)
         messages = full_assignment(self.method, count).messages
         if messages:
-            signal(self.experiment.radio, messages, count)
+            signal(self.experiment.radio, messages, count, bits)
 
 
 def _unequal_shares(experiment: Experiment, devices: Population) -> NDArray[np.float64] | None:

@@ -26,7 +26,7 @@ from slimfl.federation.clock.synchronous import asked_share, round_time
 from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
 from slimfl.federation.plan import Plan
-from slimfl.federation.reasons import BATTERY, NO_ANSWER, NOT_ABLE, OFFLINE
+from slimfl.federation.reasons import BATTERY, NO_ANSWER, NO_MODEL, NOT_ABLE, OFFLINE
 from slimfl.federation.receiver import Receiver
 from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
@@ -41,6 +41,7 @@ from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
 from slimfl.population import Device, Population, widest_widths
 from slimfl.population.participation import cohort
+from slimfl.radio import heard
 from slimfl.rng import generator
 
 log = logging.getLogger(__name__)
@@ -157,14 +158,24 @@ class Simulation(Setting):
         active = np.array(who.active, np.int64)
         is_empty = self.batteries.empty
         gone = is_empty[active]
-        work = self.work(number, active[~gone])
+        listening = active[~gone]
+        hears = heard(
+            self.experiment.radio,
+            self.channel,
+            self.channel_state,
+            number,
+            self.population.take(listening),
+            self.experiment.seed,
+        )
+        deaf = listening[~hears].tolist()
+        work = self.work(number, listening[hears])
         timing = round_time(self.experiment, work.costs, self.batteries)
         empty = active[gone].tolist()
         reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
         reasons |= {device: BATTERY for device in who.dropped_out if is_empty[device]}
         reasons |= dict.fromkeys(work.unable, NOT_ABLE) | dict.fromkeys(empty, BATTERY)
-        reasons |= timing.cut_off
-        absent = sorted([*who.dropped_out, *empty, *timing.cut_off])
+        reasons |= timing.cut_off | dict.fromkeys(deaf, NO_MODEL)
+        absent = sorted([*who.dropped_out, *empty, *deaf, *timing.cut_off])
         rows = np.flatnonzero(timing.in_time).tolist()
         return work.plan(number, rows, absent, timing, reasons)
 

@@ -1,51 +1,156 @@
 """What arrives at the server: fading, power split, thresholds, decoding, bits and energy.
 
-The radio carries segments with a size and knows nothing of models.
+The radio carries segments with a size and knows nothing of models, so it is useful by itself:
+
+>>> from slimfl import radio
+>>> both = radio.Superposition((1.5, 1.5), (0.8, 0.2))
+>>> for fading in (radio.Rayleigh(), radio.Rician(k=4), radio.Nakagami(m=3)):
+...     print(radio.OutageLink(0.05, fading).decoding_probabilities(both).round(3))
+[0.81  0.633]
+[0.949 0.816]
+[0.974 0.84 ]
 """
 
+from slimfl.radio.attempts import Attempts
+from slimfl.radio.best_split import best_split
 from slimfl.radio.build import build_channel
 from slimfl.radio.channel import Channel
-from slimfl.radio.fading import FADING, Fading, Gains, Rayleigh
+from slimfl.radio.coding import Coding
+from slimfl.radio.decoders import (
+    Decoder,
+    NormalApproximation,
+    Outage,
+    Table,
+    build_decoder,
+    fitted_loss_db,
+)
+from slimfl.radio.downlink import heard, heard_probabilities
+from slimfl.radio.fading import (
+    FADING,
+    Autoregressive,
+    Fading,
+    FadingProcess,
+    Gains,
+    GaussianFading,
+    Jakes,
+    Nakagami,
+    NoFading,
+    Rayleigh,
+    Rician,
+    Shadowed,
+    build_fading,
+    build_process,
+    doppler_correlation,
+    doppler_hz,
+)
 from slimfl.radio.ledger import PAPER_MODEL_BITS, Ledger, RadioCost, segment_bits
-from slimfl.radio.link import OutageLink, decoding_frequencies, noise_to_power, outage_link
+from slimfl.radio.link import (
+    OutageLink,
+    decoding_frequencies,
+    noise_to_power,
+    outage_link,
+    possible_links,
+    section_probabilities,
+)
 from slimfl.radio.links import Links, Payload, Receptions
+from slimfl.radio.motion import MovingChannel
+from slimfl.radio.noise import THERMAL_DBM_HZ, noise_power_dbm
+from slimfl.radio.noma import decode_pairs, pair_probabilities, two_device_probabilities
+from slimfl.radio.objectives import OBJECTIVES, Objective, inverse_probability_sum
+from slimfl.radio.orthogonal import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.outage import OutageChannel, outage_channel
-from slimfl.radio.power import optimal_split, optimal_split_numeric
+from slimfl.radio.paired import PairedChannel
+from slimfl.radio.path_loss import (
+    SCENARIOS,
+    FreeSpace,
+    PathLoss,
+    PowerLaw,
+    Urban,
+    build_path_loss,
+)
+from slimfl.radio.power import optimal_split, optimal_split_numeric, split_of_margins
 from slimfl.radio.signal_maker import SignalMaker
-from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
+from slimfl.radio.signals import Messages, Signal, coding, power_split, segment_rates, signal
 from slimfl.radio.superposition import Superposition, single, sinr_target
-from slimfl.radio.units import watt
+from slimfl.radio.units import from_db, to_db, watt
 
 __all__ = [
     "FADING",
+    "OBJECTIVES",
     "PAPER_MODEL_BITS",
+    "SCENARIOS",
+    "THERMAL_DBM_HZ",
+    "Attempts",
+    "Autoregressive",
     "Channel",
+    "Coding",
+    "Decoder",
     "Fading",
+    "FadingProcess",
+    "FreeSpace",
     "Gains",
+    "GaussianFading",
+    "InTurnAtLowerPower",
+    "InTurnInShorterTime",
+    "Jakes",
     "Ledger",
     "Links",
     "Messages",
+    "MovingChannel",
+    "Nakagami",
+    "NoFading",
+    "NormalApproximation",
+    "Objective",
+    "Outage",
     "OutageChannel",
     "OutageLink",
+    "PairedChannel",
+    "PathLoss",
     "Payload",
+    "PowerLaw",
     "RadioCost",
     "Rayleigh",
     "Receptions",
+    "Rician",
+    "Shadowed",
     "Signal",
     "SignalMaker",
     "Superposition",
+    "Table",
+    "Urban",
+    "best_split",
     "build_channel",
+    "build_decoder",
+    "build_fading",
+    "build_path_loss",
+    "build_process",
+    "coding",
+    "decode_pairs",
     "decoding_frequencies",
+    "doppler_correlation",
+    "doppler_hz",
+    "fitted_loss_db",
+    "from_db",
+    "heard",
+    "heard_probabilities",
+    "inverse_probability_sum",
+    "noise_power_dbm",
     "noise_to_power",
     "optimal_split",
     "optimal_split_numeric",
     "outage_channel",
     "outage_link",
+    "pair_probabilities",
+    "possible_links",
     "power_split",
+    "section_probabilities",
     "segment_bits",
     "segment_rates",
     "signal",
     "single",
     "sinr_target",
+    "split_of_margins",
+    "to_db",
+    "two_device_probabilities",
     "watt",
 ]

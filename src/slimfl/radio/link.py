@@ -4,61 +4,126 @@ For calculations and for theory, where all devices have the same link. In a fede
 generates the links of every round and receives over them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import RadioSection
-from slimfl.radio.fading import FADING, Fading, Gains
-from slimfl.radio.superposition import Floats, Superposition
+from slimfl.errors import RequestError
+from slimfl.radio.attempts import Attempts
+from slimfl.radio.coding import Coding
+from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn
+from slimfl.radio.fading import Fading, Gains, Shadowed, build_fading
+from slimfl.radio.path_loss import build_path_loss
+from slimfl.radio.superposition import Floats
 from slimfl.radio.units import from_db
+from slimfl.rng import generator
 
 
 @dataclass(frozen=True)
 class OutageLink:
-    """Block fading with Shannon thresholds: decoding works exactly when the gain suffices."""
+    """Block fading with Shannon thresholds: decoding works exactly when the gain suffices.
+
+    Another decoder, and further attempts, change what works.
+    """
 
     noise_to_power: float
     """c / P = sigma^2 d^beta / P, including any implementation loss."""
     fading: Fading
+    decoder: Decoder = field(default_factory=Outage)
+    attempts: Attempts = field(default_factory=Attempts)
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """The fading gains of all devices in a round."""
-        return self.fading.gains(seed, round, devices)
+        """The fading gains of all devices in a round, summed over the attempts."""
+        first = self.fading.gains(seed, round, devices)
+        return self.attempts.summed(self.fading, first, seed, round)
 
-    def decoded(self, signal: Superposition, gains: Gains) -> NDArray[np.uint8]:
-        """Thresholds are nested, so the number decoded is the number of thresholds reached."""
+    def decoded(
+        self,
+        signal: Coding,
+        gains: Gains,
+        uniform: Floats | None = None,
+        bits: Sequence[float] = (),
+    ) -> NDArray[np.uint8]:
+        """Thresholds are nested, so the number decoded is the number of thresholds reached.
+
+        A decoder that is not certain needs a uniform number per gain.
+        """
+        if not self.decoder.certain and uniform is not None:
+            known = self.decoder.probabilities(signal, bits, gains / self.noise_to_power)
+            if known is not None:
+                return drawn(known, uniform).astype(np.uint8)
         thresholds = signal.thresholds(self.noise_to_power)
         count = np.zeros(gains.shape, np.uint8)
         for threshold in thresholds:
             count += gains >= threshold
         return count
 
-    def decoding_probabilities(self, signal: Superposition) -> Floats:
-        """Equation (5)."""
-        return self.fading.survival(signal.thresholds(self.noise_to_power))
+    def decoding_probabilities(self, signal: Coding, bits: Sequence[float] = ()) -> Floats:
+        """Equation (5), or what stands in its place."""
+        ratio = np.float64(self.noise_to_power)
+        reaches = self.attempts.reaches(self.fading)
+        found = averaged(self.decoder, signal, bits, reaches, np.asarray(ratio))
+        if found is None:
+            raise RequestError(
+                "the decoding probabilities depend on the length of the messages; "
+                "give radio.codeword_symbols"
+            )
+        return found
 
 
 def decoding_frequencies(
-    link: OutageLink, signal: Superposition, draws: int, seed: int = 0
+    link: OutageLink, signal: Coding, draws: int, seed: int = 0, bits: Sequence[float] = ()
 ) -> NDArray[np.float64]:
     """How often message i was decoded among the draws: the simulated side of equation (5)."""
     at_least = np.zeros(len(signal.split) + 1)
     chunk = 1 << 16  # stays in the cache
     for number, start in enumerate(range(0, draws, chunk)):
-        gains = link.gains(seed, number, min(chunk, draws - start))
-        at_least += np.bincount(link.decoded(signal, gains), minlength=len(at_least))
+        count = min(chunk, draws - start)
+        gains = link.gains(seed, number, count)
+        uniform = None
+        if not link.decoder.certain:
+            uniform = generator(seed, "decoding", number).random(count)
+        decoded = link.decoded(signal, gains, uniform, bits)
+        at_least += np.bincount(decoded, minlength=len(at_least))
     return at_least[::-1].cumsum()[::-1][1:] / draws
 
 
 def noise_to_power(section: RadioSection) -> float:
     """c / P: noise power times path loss over transmit power."""
-    path_loss: float = section.distance_m**section.path_loss_exponent
-    margin_db = section.noise + section.implementation_loss_db - section.power_dbm
-    return from_db(margin_db) * path_loss
+    return outage_link(section).noise_to_power
 
 
 def outage_link(section: RadioSection) -> OutageLink:
     """The link that the `radio` section describes, the same for all devices."""
-    return OutageLink(noise_to_power(section), FADING[section.fading]())
+    links = possible_links(section)
+    if len(links) > 1:
+        raise RequestError(
+            "a link by itself is in line of sight or it is not; set radio.line_of_sight to "
+            "always or never"
+        )
+    return links[0][1]
+
+
+def possible_links(section: RadioSection) -> list[tuple[float, OutageLink]]:
+    """The links that a device at `distance_m` can have, each with its probability."""
+    margin_db = section.noise + section.implementation_loss_db - section.power_dbm
+    plain, decoder, attempts = build_fading(section), build_decoder(section), Attempts.of(section)
+    found = []
+    for case in build_path_loss(section).cases(np.array([section.distance_m])):
+        sigma_db = case.shadowing_db if section.shadowing_db is None else section.shadowing_db
+        fading = Shadowed(plain, sigma_db) if sigma_db else plain
+        link = OutageLink(from_db(margin_db) * float(case.loss[0]), fading, decoder, attempts)
+        found.append((float(case.probability.reshape(-1)[0]), link))
+    return found
+
+
+def section_probabilities(
+    section: RadioSection, signal: Coding, bits: Sequence[float] = ()
+) -> Floats:
+    """The decoding probabilities of a device at `distance_m`, wherever obstacles may be."""
+    links = possible_links(section)
+    parts = [weight * link.decoding_probabilities(signal, bits) for weight, link in links]
+    return np.asarray(sum(parts[1:], parts[0]))

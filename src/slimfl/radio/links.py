@@ -39,14 +39,29 @@ class Links:
     """c / P = sigma^2 d^beta / P of each device."""
     power_dbm: Floats
     """Transmit power of each device."""
+    later_gains: Floats | None = None
+    """[device, attempt after the first]: gains of retransmissions, where there may be any."""
+    decoding_draws: Floats | None = None
+    """A uniform number per device, for a decoder that is not certain."""
+    partner_snr: Floats | None = None
+    """g P/c of the device that sends at the same time; 0 where none does."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, rows: Any) -> Links:
         """The links in these rows."""
-        columns = (self.ids, self.gains, self.noise_to_power, self.power_dbm)
-        return Links(self.seed, self.round, *(column[rows] for column in columns))
+        columns = (
+            self.ids,
+            self.gains,
+            self.noise_to_power,
+            self.power_dbm,
+            self.later_gains,
+            self.decoding_draws,
+            self.partner_snr,
+        )
+        taken = (None if column is None else column[rows] for column in columns)
+        return Links(self.seed, self.round, *taken)  # type: ignore[arg-type]
 
     def random(self, purpose: str) -> Iterator[np.random.Generator]:
         """A generator for every link, for what a receiver draws: noise, bit errors."""

@@ -65,17 +65,48 @@ def optimal_split_numeric(
     return _split(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))
 
 
-def rounded_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
-    """The closed form in as few decimals as still sum to 1 and can be decoded, for a person."""
+def rounded_split(
+    spectral_efficiencies: Sequence[float], residual: float = 0.0
+) -> tuple[float, ...] | None:
+    """A good split in as few decimals as still sum to 1 and can be decoded, for a person.
+
+    None where the residual interference lets no split work.
+    """
     targets = sinr_target(spectral_efficiencies)
-    exact = optimal_split(spectral_efficiencies)
+    if residual:
+        exact = split_of_margins(targets, np.ones_like(targets), residual)
+        if exact is None:
+            return None
+    else:
+        exact = optimal_split(spectral_efficiencies)
     for decimals in range(3, 16):
         later = [round(share, decimals) for share in exact[1:]]
         shares = np.array([round(1 - sum(later), decimals), *later])
         after = shares[::-1].cumsum()[::-1] - shares
-        if (shares > 0).all() and (shares - targets * after > 0).all():
+        around = after + residual * (shares.cumsum() - shares)
+        if (shares > 0).all() and (shares - targets * around > 0).all():
             return tuple(shares.tolist())
     return exact
+
+
+def split_of_margins(
+    targets: Floats, margins: Floats, residual: float = 0.0
+) -> tuple[float, ...] | None:
+    """The split whose thresholds are proportional to 1 / margins; None if there is none.
+
+    Message i has the threshold 1 / margins_i where P_i / u'_i less the power that interferes with
+    it is margins_i: linear equations. All splits that can be decoded come from positive margins.
+    """
+    count = len(targets)
+    interferes = np.triu(np.ones((count, count)), 1)
+    interferes += residual * np.tril(np.ones((count, count)), -1)
+    try:
+        shares = np.linalg.solve(np.diag(1 / targets) - interferes, margins)
+    except np.linalg.LinAlgError:
+        return None
+    if not (shares > 0).all():
+        return None
+    return tuple((shares / shares.sum()).tolist())
 
 
 def _burdens(targets: Floats) -> Floats:

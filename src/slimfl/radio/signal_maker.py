@@ -43,7 +43,7 @@ class SignalMaker:
         if self.section.split_objective == "delivered":
             self.weights = tuple(float(size) for size in sizes)
         if self.section.split_objective == "bound":
-            rates = segment_rates(self.section, self.segments)
+            rates = segment_rates(self.section, self.segments, self.segment_bits)
             self.weights = bound_weights(rates, _crowds(population, noise_to_power))
 
     def signals(self, messages: Iterable[Messages], noise_to_power: Floats) -> list[Signal]:

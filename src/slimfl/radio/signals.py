@@ -1,9 +1,15 @@
 """What is put on the air: segments grouped into messages, messages superposed in one signal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slimfl.config import RadioSection
-from slimfl.radio.link import noise_to_power
+from slimfl.errors import RequestError
+from slimfl.radio.best_split import best_split
+from slimfl.radio.coding import Coding
+from slimfl.radio.link import noise_to_power, section_probabilities
+from slimfl.radio.objectives import Objective
+from slimfl.radio.orthogonal import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.superposition import Superposition
 
@@ -11,19 +17,41 @@ from slimfl.radio.superposition import Superposition
 Messages = tuple[tuple[int, ...], ...]
 
 
-def segment_rates(section: RadioSection, segments: int) -> tuple[float, ...]:
-    """u/W of every segment in bit/s/Hz."""
+def segment_rates(
+    section: RadioSection, segments: int, segment_bits: Sequence[float] = ()
+) -> tuple[float, ...]:
+    """u/W of every segment in bit/s/Hz.
+
+    With `rates = "by-size"` the given rate is the mean, and all segments take the same time.
+    """
     rate = section.spectral_efficiency
+    if section.rates == "by-size":
+        if not segment_bits:
+            raise RequestError(
+                'radio.rates = "by-size" needs the sizes of the segments, which are known in a '
+                'run only; use "equal" here'
+            )
+        assert not isinstance(rate, tuple)
+        return tuple(rate * segments * bits / sum(segment_bits) for bits in segment_bits)
     return rate if isinstance(rate, tuple) else (rate,) * segments
 
 
-def power_split(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...]:
+def power_split(
+    section: RadioSection, rates: tuple[float, ...], bits: tuple[float, ...] = ()
+) -> tuple[float, ...]:
     """The configured split, or the one that its name stands for."""
+    superposed = section.multiplexing == "superposition"
     match section.split:
-        case "optimal" | "per-device":  # of no device in particular
+        case "per-device":  # of no device in particular
             return optimal_split(rates)
-        case "optimal-numeric":
-            return optimal_split_numeric(rates, noise_to_power(section))
+        case "optimal" if superposed and not section.residual_interference:
+            return optimal_split(rates)
+        case "optimal" | "optimal-numeric":
+            return _numeric_split(section, rates, bits)
+        case None if not superposed:
+            return (1 / len(rates),) * len(rates)
+        case None if section.residual_interference:
+            return _numeric_split(section, rates, bits)
         case None:
             paper = len(rates) == 2 and rates[0] == rates[1]
             return (0.8, 0.2) if paper else optimal_split(rates)
@@ -31,12 +59,55 @@ def power_split(section: RadioSection, rates: tuple[float, ...]) -> tuple[float,
             return split
 
 
+def _numeric_split(
+    section: RadioSection, rates: tuple[float, ...], bits: tuple[float, ...]
+) -> tuple[float, ...]:
+    """The optimum for the section's own link, under its objective."""
+    if _is_the_papers(section):
+        return optimal_split_numeric(rates, noise_to_power(section))
+    return best_split(
+        lambda split: section_probabilities(section, coding(section, rates, split, bits), bits),
+        rates,
+        Objective.of(section, bits),
+        residual=section.residual_interference,
+        orthogonal=section.multiplexing != "superposition",
+    )
+
+
+def _is_the_papers(section: RadioSection) -> bool:
+    """Whether the exact optimum for Rayleigh fading applies."""
+    return (
+        (section.fading, section.decoder, section.multiplexing, section.split_objective)
+        == ("rayleigh", "outage", "superposition", "bound")
+        and section.path_loss in ("power-law", "free-space")
+        and not section.shadowing_db
+        and not section.residual_interference
+        and section.max_attempts == 1
+    )
+
+
+def coding(
+    section: RadioSection,
+    rates: tuple[float, ...],
+    split: tuple[float, ...],
+    bits: tuple[float, ...] = (),
+) -> Coding:
+    """How messages of these rates share the upload."""
+    match section.multiplexing:
+        case "superposition":
+            return Superposition(rates, split, section.residual_interference)
+        case "orthogonal-energy":
+            return InTurnAtLowerPower(rates, split)
+        case "orthogonal-airtime":
+            return InTurnInShorterTime(rates, split, bits)
+
+
 @dataclass(frozen=True)
 class Signal:
     """One device's upload in one round."""
 
     messages: Messages
-    coding: Superposition
+    coding: Coding
     segment_bits: tuple[float, ...] = ()
     """The bits of every segment of the network."""
 
@@ -46,16 +117,23 @@ class Signal:
 
     @property
     def message_bits(self) -> tuple[float, ...]:
-        """The bits in every message."""
-        return tuple(sum(self.segment_bits[s] for s in message) for message in self.messages)
+        """The bits in every message; empty where those of the segments are not known."""
+        return message_bits(self.messages, self.segment_bits)
 
     def airtime_s(self, bandwidth_hz: float) -> float:
         """How long the signal lasts: until its longest message is through."""
-        rates = self.coding.spectral_efficiencies
-        return max(
-            bits / (rate * bandwidth_hz)
-            for bits, rate in zip(self.message_bits, rates, strict=True)
-        )
+        return self.coding.durations_s(self.message_bits, bandwidth_hz)[0]
+
+    def full_power_s(self, bandwidth_hz: float) -> float:
+        """How long full power would take to spend the signal's energy."""
+        return self.coding.durations_s(self.message_bits, bandwidth_hz)[1]
+
+
+def message_bits(messages: Messages, segment_bits: Sequence[float]) -> tuple[float, ...]:
+    """The bits in every message."""
+    if not segment_bits:
+        return ()
+    return tuple(sum(segment_bits[s] for s in message) for message in messages)
 
 
 def signal(
@@ -69,12 +147,14 @@ def signal(
     A message of several segments takes the sum of their rates: Vanilla FL-1.0x sends at 2u. With
     as many messages as segments the configured split applies, a single message has all the power.
     """
-    rates = segment_rates(section, segments)
+    rates = segment_rates(section, segments, segment_bits)
     combined = tuple(sum(rates[s] for s in message) for message in messages)
+    bits = message_bits(messages, segment_bits)
     if len(messages) == 1:
         split: tuple[float, ...] = (1.0,)
     elif len(messages) == segments:
-        split = power_split(section, combined)
+        split = power_split(section, combined, bits)
     else:
-        split = optimal_split(combined)
-    return Signal(messages, Superposition(combined, split), segment_bits)
+        free = section.model_copy(update={"split": "optimal"})
+        split = power_split(free, combined, bits)
+    return Signal(messages, coding(section, combined, split, bits), segment_bits)

@@ -8,7 +8,7 @@ from slimfl.config import Experiment
 from slimfl.federation.expected import expected_shares
 from slimfl.methods import method, method_names
 from slimfl.population import Population
-from slimfl.radio import outage_channel
+from slimfl.radio import build_channel
 
 
 def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[float] | None:
@@ -24,6 +24,7 @@ def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[floa
         return [float(each) for each in numbers] if len(numbers) == segments else None
     widths, radio = experiment.model.widths, experiment.radio
     known = experiment.method in method_names(widths) and radio.model == "outage"
+    known = known and radio.rates == "equal"  # else the sizes of the segments are needed
     if not known:
         return None
     population = Population.alike(
@@ -33,4 +34,4 @@ def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[floa
         distance_m=radio.distance_m,
     )
     built_in = method(experiment.method, widths)
-    return expected_shares(experiment, built_in, outage_channel(radio), population)
+    return expected_shares(experiment, built_in, build_channel(radio), population)

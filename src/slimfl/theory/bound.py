@@ -26,14 +26,9 @@ from slimfl.radio import (
     segment_rates,
     signal,
 )
+from slimfl.radio import inverse_probability_sum as inverse_probability_sum
 
 Floats = NDArray[np.float64]
-
-
-def inverse_probability_sum(probabilities: ArrayLike) -> float:
-    """D = sum_i 1/p_i, the channel's part of the bound; infinite if a segment never arrives."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return float((1 / np.asarray(probabilities, dtype=np.float64)).sum())
 
 
 def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -> float:

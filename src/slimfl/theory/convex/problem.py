@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.nn import Segments
-from slimfl.radio import OutageLink, Superposition
+from slimfl.radio import Coding, OutageLink
 from slimfl.rng import generator
 from slimfl.theory.bound import learning_rate
 
@@ -225,7 +225,7 @@ def noisy_gradients(problem: ConvexProblem, models: Floats, seed: int, round: in
 def measure_gap(
     problem: ConvexProblem,
     channel: OutageLink,
-    signal: Superposition,
+    signal: Coding,
     rounds: Sequence[int],
     repetitions: int = 100,
     seed: int = 0,

@@ -19,6 +19,7 @@ import numpy as np
 from slimfl.config import CHANNELS, RadioSection
 from slimfl.errors import RequestError
 from slimfl.radio import (
+    Coding,
     OutageLink,
     Superposition,
     optimal_split,
@@ -95,7 +96,7 @@ def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
     return document
 
 
-def link(noise_dbm: float, segments: int) -> tuple[OutageLink, Superposition]:
+def link(noise_dbm: float, segments: int) -> tuple[OutageLink, Coding]:
     """The channel, and all segments superposed on it."""
     rate = TOTAL_EFFICIENCY / segments
     section = RadioSection(noise_dbm=noise_dbm, spectral_efficiency=rate)
@@ -111,7 +112,7 @@ def rounds_to_show(last: int, count: int = 30) -> list[int]:
 
 def against_bounds(
     problem: ConvexProblem,
-    radio: tuple[OutageLink, Superposition],
+    radio: tuple[OutageLink, Coding],
     rounds: Sequence[int],
     repetitions: int,
     seed: int = 0,

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slimfl.radio import OutageLink, Superposition
+from slimfl.radio import Coding, OutageLink
 from slimfl.theory.convex.problem import (
     Aggregation,
     ConvexProblem,
@@ -106,7 +106,7 @@ def sampled_variance(
     problem: ConvexProblem,
     model: Floats,
     channel: OutageLink,
-    signal: Superposition,
+    signal: Coding,
     draws: int,
     seed: int = 0,
     aggregation: Aggregation = "delivered",

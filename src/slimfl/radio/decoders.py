@@ -1,0 +1,216 @@
+"""Whether a message is decoded at a given signal-to-noise ratio g P/c of the whole signal.
+
+* `Outage`, the paper's: exactly when the gain suffices for Shannon's formula.
+* `NormalApproximation`: codewords of n symbols at rate R fail with probability
+  Q((n (C - R) + log2(n) / 2) / sqrt(n V)), C = log2(1 + SINR), V = (1 - (1 + SINR)^-2) log2(e)^2
+  (Polyanskiy, Poor and Verdu 2010, for the complex AWGN channel; interference counts as noise).
+* `Table`: as measured.
+
+For what is not certain, the receiver compares one uniform number per device and round with the
+probabilities. Later messages have smaller ones, so that decoding stays successive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.config import RadioSection
+from slimfl.errors import RequestError
+from slimfl.radio.coding import Coding
+from slimfl.radio.superposition import Floats
+from slimfl.radio.units import to_db
+
+#: The signal-to-noise ratios over which probabilities are integrated.
+LOWEST_DB, HIGHEST_DB, STEP_DB, COARSE_DB = -60.0, 120.0, 0.01, 0.5
+
+
+class Decoder(Protocol):
+    """Decoding at a known gain."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether the gain alone decides, by the thresholds of the coding."""
+
+    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
+        """[..., message]: the probability that a message and all before it are decoded.
+
+        Non-decreasing in `snr`, which is g P/c; `bits` are those of every message. None where the
+        bits are needed and not known.
+        """
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Decoded when the gain suffices."""
+
+    certain: bool = True
+
+    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats:
+        """A step at every threshold."""
+        reached = np.asarray(snr)[..., None] >= coding.thresholds(1.0)
+        return reached.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NormalApproximation:
+    """Codewords of finite length."""
+
+    codeword_symbols: int | None = None
+    """Symbols of one codeword; without it, every message is a single codeword."""
+    certain: bool = False
+
+    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
+        """Of all codewords of the messages so far."""
+        from scipy.special import log_ndtr
+
+        if not bits and self.codeword_symbols is None:
+            return None
+        rates = coding.rates
+        total = np.asarray(bits) / rates if bits else np.full(len(rates), self.codeword_symbols)
+        length = total if self.codeword_symbols is None else np.float64(self.codeword_symbols)
+        codewords = np.ceil(total / length)
+        sinr = coding.sinr(snr)
+        capacity = np.log1p(sinr) / np.log(2)
+        dispersion = (1 - (1 + sinr) ** -2) / np.log(2) ** 2
+        with np.errstate(divide="ignore"):
+            quantile = (length * (capacity - rates) + np.log2(length) / 2) / np.sqrt(
+                length * dispersion
+            )
+        succeeded = codewords * log_ndtr(quantile)
+        return np.asarray(np.exp(np.cumsum(succeeded, axis=-1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Measured probabilities, linear between the points in dB and constant beyond them."""
+
+    snr_db: Floats
+    """Ascending g P/c in dB."""
+    decoded: Floats
+    """[point, message]: how often a message and all before it were decoded."""
+    certain: bool = False
+
+    def __post_init__(self) -> None:
+        points, decoded = np.asarray(self.snr_db), np.asarray(self.decoded)
+        if decoded.ndim != 2 or points.shape != decoded.shape[:1] or not decoded.size:
+            raise RequestError(
+                "the decoder table needs rows of one signal-to-noise ratio in dB and one "
+                "probability per message"
+            )
+        if not np.isfinite(points).all() or not (np.diff(points) > 0).all():
+            raise RequestError(
+                "the signal-to-noise ratios of the decoder table must be ascending numbers"
+            )
+        if not ((decoded >= 0) & (decoded <= 1)).all():
+            raise RequestError("the probabilities of the decoder table must be from 0 to 1")
+        if not (np.diff(decoded, axis=1) <= 0).all():
+            raise RequestError(
+                "the decoder table has a message that is decoded more often than the one before "
+                "it; a message counts only together with all before it"
+            )
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[float]]) -> "Table":
+        """Rows of g P/c in dB and the probabilities."""
+        if len({len(row) for row in rows}) != 1:
+            raise RequestError("all rows of the decoder table need the same number of values")
+        array = np.asarray(rows, np.float64)
+        return cls(array[:, 0], array[:, 1:])
+
+    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats:
+        """Read off the table; noise in the measurement does not make a higher gain worse."""
+        messages = len(coding.split)
+        if messages != self.decoded.shape[1]:
+            raise RequestError(
+                f"the decoder table has {self.decoded.shape[1]} messages and the signal "
+                f"{messages}; give a table that was measured with {messages}"
+            )
+        with np.errstate(divide="ignore"):
+            decibel = np.maximum(10 * np.log10(np.asarray(snr, np.float64)), -1e9)
+        rising = np.maximum.accumulate(self.decoded, axis=0)
+        columns = [np.interp(decibel, self.snr_db, column) for column in rising.T]
+        return np.stack(columns, axis=-1)
+
+
+def build_decoder(section: RadioSection) -> Decoder:
+    """The decoder that `radio.decoder` names."""
+    match section.decoder:
+        case "outage":
+            return Outage()
+        case "normal":
+            return NormalApproximation(section.codeword_symbols)
+        case "table":
+            return Table.from_rows(section.decoder_table or ())
+
+
+def averaged(
+    decoder: Decoder,
+    coding: Coding,
+    bits: Sequence[float],
+    reaches: "Reaches",
+    noise_to_power: Floats,
+) -> Floats | None:
+    """[..., message]: the decoding probabilities over the distribution of the gain.
+
+    With certain decoding, the probability to reach a threshold. Otherwise E[f(g)] is the integral
+    of Pr(g >= x) df(x), a sum over the points between which f rises.
+    """
+    if decoder.certain:
+        return reaches(coding.thresholds(noise_to_power))
+    found_curve = _curve(decoder, coding, bits)
+    if found_curve is None:
+        return None
+    points_db, curve = found_curve
+    ratios, where = np.unique(np.asarray(noise_to_power), return_inverse=True)
+    middle = 10 ** ((points_db[:-1] + points_db[1:]) / 20)
+    found = np.empty((len(ratios), curve.shape[1]))
+    for message, rises in enumerate(np.diff(curve, axis=0).T):
+        used = rises > 0
+        gains = reaches(np.multiply.outer(ratios, middle[used]))
+        found[:, message] = curve[0, message] + gains @ rises[used]
+    return found[where].reshape(*np.shape(noise_to_power), curve.shape[1])
+
+
+def _curve(decoder: Decoder, coding: Coding, bits: Sequence[float]) -> tuple[Floats, Floats] | None:
+    """Points in dB and the probabilities there, close together where these rise."""
+    coarse_db = np.arange(LOWEST_DB, HIGHEST_DB + COARSE_DB / 2, COARSE_DB)
+    coarse = decoder.probabilities(coding, bits, 10 ** (coarse_db / 10))
+    if coarse is None:
+        return None
+    [rises] = np.nonzero((np.diff(coarse, axis=0) > 0).any(axis=1))
+    low, high = (rises[0], rises[-1] + 1) if len(rises) else (0, 1)
+    points_db = np.linspace(
+        coarse_db[low], coarse_db[high], round((high - low) * COARSE_DB / STEP_DB) + 1
+    )
+    fine = decoder.probabilities(coding, bits, 10 ** (points_db / 10))
+    assert fine is not None
+    return points_db, fine
+
+
+class Reaches(Protocol):
+    """Pr(g >= threshold)."""
+
+    def __call__(self, threshold: Floats) -> Floats:
+        """For an array of thresholds."""
+
+
+def drawn(probabilities: Floats, uniform: Floats) -> NDArray[np.int64]:
+    """The number of messages decoded, by one uniform number per row."""
+    return np.asarray((uniform[:, None] < probabilities).sum(axis=1), np.int64)
+
+
+def fitted_loss_db(decoder: Decoder, coding: Coding, bits: Sequence[float] = ()) -> Floats:
+    """How far every message stays behind the outage formula, where it succeeds half the time.
+
+    What `implementation_loss_db` would be for this decoder.
+    """
+    found = _curve(decoder, coding, bits)
+    if found is None:
+        raise RequestError("the bits of every message are needed; give them")
+    points_db, curve = found
+    half = [np.interp(0.5, column, points_db) for column in curve.T]
+    needed_db = [to_db(threshold) for threshold in coding.thresholds(1.0).tolist()]
+    return np.asarray(np.array(half) - np.array(needed_db))

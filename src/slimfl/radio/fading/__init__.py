@@ -1,0 +1,43 @@
+"""How the power gain of a link varies: small-scale fading, shadowing, and their memory.
+
+One model per file. A model is a class with `gains` and `survival`; see `model.py`.
+"""
+
+from slimfl.radio.fading.build import FADING, build_fading, build_process
+from slimfl.radio.fading.model import Fading, Gains, GaussianFading, scattering
+from slimfl.radio.fading.nakagami import Nakagami
+from slimfl.radio.fading.none import NoFading
+from slimfl.radio.fading.process import (
+    Autoregressive,
+    FadingProcess,
+    Jakes,
+    doppler_correlation,
+    doppler_hz,
+    remembered,
+)
+from slimfl.radio.fading.rayleigh import Rayleigh
+from slimfl.radio.fading.rician import Rician
+from slimfl.radio.fading.shadowing import Shadowed, shadow, shadow_gain
+
+__all__ = [
+    "FADING",
+    "Autoregressive",
+    "Fading",
+    "FadingProcess",
+    "Gains",
+    "GaussianFading",
+    "Jakes",
+    "Nakagami",
+    "NoFading",
+    "Rayleigh",
+    "Rician",
+    "Shadowed",
+    "build_fading",
+    "build_process",
+    "doppler_correlation",
+    "doppler_hz",
+    "remembered",
+    "scattering",
+    "shadow",
+    "shadow_gain",
+]

@@ -1,0 +1,42 @@
+"""From the `radio` section to a fading model and its process."""
+
+from collections.abc import Callable
+
+from slimfl.config import RadioSection
+from slimfl.radio.fading.model import GaussianFading
+from slimfl.radio.fading.nakagami import Nakagami
+from slimfl.radio.fading.none import NoFading
+from slimfl.radio.fading.process import (
+    Autoregressive,
+    FadingProcess,
+    Jakes,
+    doppler_correlation,
+)
+from slimfl.radio.fading.rayleigh import Rayleigh
+from slimfl.radio.fading.rician import Rician
+from slimfl.radio.units import from_db
+
+#: Every model's name in `radio.fading`, and how the section describes it.
+FADING: dict[str, Callable[[RadioSection], GaussianFading]] = {
+    "rayleigh": lambda _: Rayleigh(),
+    "none": lambda _: NoFading(),
+    "rician": lambda section: Rician(from_db(section.rician_k_db)),
+    "nakagami": lambda section: Nakagami(section.nakagami_m),
+}
+
+
+def build_fading(section: RadioSection) -> GaussianFading:
+    """The distribution of the gain without shadowing."""
+    return FADING[section.fading](section)
+
+
+def build_process(section: RadioSection) -> FadingProcess | None:
+    """None where fading is new in every round."""
+    if section.fading_process == "independent":
+        return None
+    if section.fading_correlation is not None:
+        return Autoregressive(section.fading_correlation)
+    assert section.doppler_hz is not None
+    if section.fading_process == "jakes":
+        return Jakes(section.doppler_hz * section.round_s)
+    return Autoregressive(doppler_correlation(section.doppler_hz, section.round_s))

@@ -1,0 +1,118 @@
+"""Fading that is correlated from round to round.
+
+Both processes make complex Gaussian scattering s with E|s|^2 = 1 in every round:
+
+* AR(1), or Gauss-Markov: s' = a s + sqrt(1 - a^2) w. With a Doppler frequency f_d and rounds that
+  begin T apart, a = J_0(2 pi f_d T): neighbouring rounds are correlated as in Clarke's model.
+* Jakes: waves from all directions, s = sum_n c_n exp(2 pi i f_d T cos(alpha_n) round) with uniform
+  alpha_n. Rounds n apart are correlated by J_0(2 pi f_d T n) (Clarke 1968, Jakes 1974). With
+  Gaussian c_n the scattering is exactly Gaussian for any number of waves.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.radio.fading.model import in_range, scattering
+from slimfl.rng import generator
+
+Floats = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+
+#: Waves of Jakes' model that reach a device.
+WAVES = 8
+#: Devices whose waves are added at once.
+CHUNK = 1 << 15
+
+
+def remembered(before: Floats, innovation: Floats, memory: float) -> Floats:
+    """memory * before + sqrt(1 - memory^2) * innovation, in the place of the innovation."""
+    new = np.sqrt(1 - memory**2)
+    for begin in range(0, len(before), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        innovation[rows] *= new
+        innovation[rows] += memory * before[rows]
+    return innovation
+
+
+class FadingProcess(Protocol):
+    """Scattering from round to round."""
+
+    def start(self, seed: int, devices: int) -> State:
+        """Before the first round."""
+
+    def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
+        """[device, 2] in a round, and what is remembered."""
+
+
+@dataclass(frozen=True)
+class Autoregressive:
+    """AR(1): the next round remembers this one with the coefficient `correlation`."""
+
+    correlation: float
+
+    def __post_init__(self) -> None:
+        in_range("the correlation", self.correlation, -1, 1)
+
+    def start(self, seed: int, devices: int) -> State:
+        """Stationary from the beginning."""
+        return {"scattering": scattering(seed, 0, devices)}
+
+    def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
+        """Everybody's scattering moves on, whoever takes part."""
+        before = state["scattering"]
+        after = remembered(before, scattering(seed, round, len(before)), self.correlation)
+        return after, {"scattering": after}
+
+
+@dataclass(frozen=True)
+class Jakes:
+    """Waves from fixed directions; a function of (seed, round, device) without memory."""
+
+    cycles_per_round: float
+    """f_d T."""
+
+    def __post_init__(self) -> None:
+        in_range("Doppler frequency times round duration", self.cycles_per_round, 0, 1e9)
+
+    def start(self, seed: int, devices: int) -> State:
+        """Nothing to remember."""
+        return {}
+
+    def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
+        """The waves are drawn again from their key, some devices at a time."""
+        found = np.empty((devices, 2))
+        random = generator(seed, "waves")
+        for begin in range(0, devices, CHUNK):
+            rows = slice(begin, min(begin + CHUNK, devices))
+            # one row of numbers per device, so that device k's are the same for any count
+            drawn = random.standard_normal((rows.stop - begin, 4 * WAVES))
+            real, imaginary, x, y = np.split(drawn, 4, axis=1)
+            cosine = x / np.hypot(x, y)
+            phase = cosine * (2 * np.pi * self.cycles_per_round * round)
+            wave = (real + 1j * imaginary) * np.exp(1j * phase)
+            total = wave.sum(axis=1) / np.sqrt(2 * WAVES)
+            found[rows, 0], found[rows, 1] = total.real, total.imag
+        return found, state
+
+
+def doppler_correlation(doppler_hz: float, round_s: float) -> float:
+    """J_0(2 pi f_d T): the correlation of scattering in rounds that begin T apart.
+
+    >>> round(doppler_correlation(0.1, 1.0), 4)
+    0.9037
+    """
+    from scipy.special import j0
+
+    return float(j0(2 * np.pi * doppler_hz * round_s))
+
+
+def doppler_hz(speed_m_s: float, carrier_hz: float) -> float:
+    """The largest Doppler shift v f_c / c.
+
+    >>> round(doppler_hz(30 / 3.6, 2e9), 1)
+    55.6
+    """
+    return speed_m_s * carrier_hz / 299_792_458.0

@@ -1,0 +1,139 @@
+"""Wrong radio settings end with status 2 and one sentence that names the key or what to change."""
+
+import sys
+
+import pytest
+
+from slimfl.cli import main
+from slimfl.config import build, load
+from slimfl.errors import RequestError
+
+NAN = float("nan")
+
+WRONG = {
+    "nakagami below a half": ({"fading": "nakagami", "nakagami_m": 0.4}, "nakagami_m"),
+    "nakagami is nan": ({"fading": "nakagami", "nakagami_m": NAN}, "nakagami_m"),
+    "k is nan": ({"fading": "rician", "rician_k_db": NAN}, "rician_k_db"),
+    "k is infinite": ({"fading": "rician", "rician_k_db": float("inf")}, "rician_k_db"),
+    "no such fading": ({"fading": "rice"}, "rician"),
+    "correlation beyond 1": (
+        {"fading_process": "ar1", "fading_correlation": 1.01},
+        "fading_correlation",
+    ),
+    "correlation is nan": ({"fading_process": "ar1", "fading_correlation": NAN}, "correlation"),
+    "correlation without a process": ({"fading_correlation": 0.5}, "fading_process"),
+    "a process without correlation": ({"fading_process": "ar1"}, "one of them"),
+    "both": (
+        {"fading_process": "ar1", "fading_correlation": 0.5, "doppler_hz": 1.0},
+        "one of them",
+    ),
+    "jakes without doppler": ({"fading_process": "jakes"}, "doppler_hz"),
+    "negative doppler": ({"fading_process": "jakes", "doppler_hz": -1}, "doppler_hz"),
+    "no time between rounds": (
+        {"fading_process": "jakes", "doppler_hz": 1, "round_s": 0},
+        "round_s",
+    ),
+    "shadow correlation beyond 1": ({"shadowing_correlation": 1.5}, "shadowing_correlation"),
+    "negative shadowing": ({"shadowing_db": -1}, "shadowing_db"),
+    "noise twice": ({"noise_density_dbm_hz": -174, "noise_dbm": -40}, "not both"),
+    "noise and a channel": ({"noise_density_dbm_hz": -174, "channel": "good"}, "not both"),
+    "noise is nan": ({"noise_dbm": NAN}, "noise_dbm"),
+    "too near for 3gpp": ({"path_loss": "umi", "distance_m": 3}, "from 10 to 5000"),
+    "too far for 3gpp": ({"path_loss": "uma", "distance_m": 6000}, "from 10 to 5000"),
+    "frequency outside 3gpp": ({"path_loss": "uma", "carrier_hz": 1e8}, "carrier_hz"),
+    "too high for 3gpp": ({"path_loss": "uma", "device_height_m": 20}, "device_height_m"),
+    "residual beyond 1": ({"residual_interference": 1.1}, "residual_interference"),
+    "residual without superposition": (
+        {"residual_interference": 0.1, "multiplexing": "orthogonal-energy"},
+        "multiplexing",
+    ),
+    "no attempt": ({"max_attempts": 0}, "max_attempts"),
+    "a table without a table": ({"decoder": "table"}, "decoder_table"),
+    "a table without its decoder": ({"decoder_table": [[1.0, 0.5]]}, "decoder_table"),
+    "a table of nan": ({"decoder": "table", "decoder_table": [[1.0, NAN]]}, "decoder_table"),
+    "codewords without their decoder": ({"codeword_symbols": 100}, "decoder"),
+    "rates by size and by hand": (
+        {"rates": "by-size", "spectral_efficiency": [1.0, 2.0]},
+        "spectral_efficiency",
+    ),
+    "an outage of 1": ({"split_objective": "first-outage", "first_outage": 1.0}, "first_outage"),
+    "a disc for devices at rest": ({"area_radius_m": 50}, "speed_m_s"),
+    "negative speed": ({"speed_m_s": -1}, "speed_m_s"),
+    "three in a slot": ({"users_per_slot": 3}, "users_per_slot"),
+    "pairs in turn": (
+        {"users_per_slot": 2, "multiplexing": "orthogonal-airtime"},
+        "users_per_slot",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_section_is_refused_in_one_sentence(name):
+    keys, words = WRONG[name]
+    with pytest.raises(RequestError) as caught:
+        build({"radio": keys})
+    message = str(caught.value)
+    assert words in message
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+ON_THE_COMMAND_LINE = {
+    "m": (["radio.fading=nakagami", "radio.nakagami_m=0.3"], "nakagami_m"),
+    "correlation": (["radio.fading_process=ar1", "radio.fading_correlation=1.2"], "correlation"),
+    "nan": (["radio.shadowing_db=nan"], "shadowing_db"),
+    "split": (["radio.split=0.6,0.4"], "segment 1 drowns in the segments after it"),
+    "residual": (["radio.split=0.8,0.2", "radio.residual_interference=0.2"], "segment 2 drowns"),
+    "hopeless residual": (
+        ["radio.split=0.8,0.2", "radio.residual_interference=0.9"],
+        "no split would work",
+    ),
+    "hopeless residual, any split": (["radio.residual_interference=0.9"], "no power split"),
+    "table": (["radio.decoder=table", "radio.decoder_table=nowhere.csv"], "nowhere.csv"),
+    "unreachable outage": (
+        [
+            "radio.split=optimal-numeric",
+            "radio.split_objective=first-outage",
+            "radio.first_outage=0.0001",
+        ],
+        "segment 1 has an outage of at least",
+    ),
+    "infeasible by size": (
+        [
+            "radio.rates=by-size",
+            "radio.split=0.45,0.55",
+            "data.dataset=synthetic",
+            "data.train_samples=200",
+            "rounds=1",
+        ],
+        "segment 1 drowns",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ON_THE_COMMAND_LINE)
+def test_on_the_command_line_it_is_status_2(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    overrides, words = ON_THE_COMMAND_LINE[name]
+    arguments = ["slimfl", "run", "--out", str(tmp_path / "out")]
+    for override in overrides:
+        arguments += ["--set", override]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert words in error
+    assert "Traceback" not in error
+
+
+def test_an_override_of_the_noise_replaces_what_the_file_says(tmp_path):
+    file = tmp_path / "lab.toml"
+    file.write_text("[radio]\nnoise_density_dbm_hz = -120\n")
+    [by_power] = load(file, ["radio.noise_dbm=-45"])
+    assert by_power.radio.noise == -45
+    [by_name] = load(file, ["radio.channel=good"])
+    assert by_name.radio.noise == -51
+    file.write_text('[radio]\nchannel = "good"\n')
+    [by_density] = load(file, ["radio.noise_density_dbm_hz=-120", "radio.bandwidth_hz=1e6"])
+    assert by_density.radio.noise == pytest.approx(-60)

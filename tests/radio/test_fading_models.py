@@ -1,0 +1,258 @@
+"""Every fading model against its distribution and a published value."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from slimfl.config import RadioSection
+from slimfl.errors import RequestError
+from slimfl.radio import (
+    Autoregressive,
+    Jakes,
+    Nakagami,
+    NoFading,
+    Rayleigh,
+    Rician,
+    Shadowed,
+    build_fading,
+    doppler_correlation,
+)
+from slimfl.radio.fading import scattering
+
+
+def rice_gain(k):
+    """|h|^2 of scipy's Rice distribution, scaled to mean power 1."""
+    envelope = stats.rice(math.sqrt(2 * k), scale=math.sqrt(1 / (2 * (k + 1))))
+    return lambda gain: envelope.cdf(np.sqrt(gain))
+
+
+def nakagami_gain(m):
+    return lambda gain: stats.nakagami(m).cdf(np.sqrt(gain))
+
+
+def shadowed_rayleigh(sigma_db):
+    """Suzuki's distribution by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    factors = 10 ** (sigma_db * nodes / 10)
+    weights = weights / weights.sum()
+    return lambda gain: ((1 - np.exp(-np.divide.outer(gain, factors))) * weights).sum(axis=-1)
+
+
+MODELS = {
+    "rayleigh": (Rayleigh(), stats.expon.cdf),
+    "rician, weak": (Rician(0.3), rice_gain(0.3)),
+    "rician, strong": (Rician(12.0), rice_gain(12.0)),
+    "nakagami, worse than rayleigh": (Nakagami(0.5), nakagami_gain(0.5)),
+    "nakagami, better": (Nakagami(3.7), nakagami_gain(3.7)),
+    "shadowed rayleigh": (Shadowed(Rayleigh(), 6.0), shadowed_rayleigh(6.0)),
+    "shadow alone": (
+        Shadowed(NoFading(), 8.0),
+        stats.lognorm(8 * math.log(10) / 10).cdf,
+    ),
+}
+fading_models = pytest.mark.parametrize(("fading", "cdf"), MODELS.values(), ids=MODELS)
+
+
+@fading_models
+def test_gains_have_the_distribution_across_devices(fading, cdf):
+    assert stats.kstest(fading.gains(0, 1, 20_000), cdf).pvalue > 1e-3
+
+
+@fading_models
+def test_gains_have_the_distribution_across_rounds_and_no_memory(fading, cdf):
+    gains = np.array([fading.gains(3, number, 2)[1] for number in range(1, 3001)])
+    assert stats.kstest(gains, cdf).pvalue > 1e-3
+    ranks = stats.rankdata(gains)
+    assert abs(np.corrcoef(ranks[:-1], ranks[1:])[0, 1]) < 4 / math.sqrt(3000)
+
+
+@fading_models
+def test_survival_is_the_rest_of_the_distribution(fading, cdf):
+    thresholds = np.geomspace(1e-3, 20, 41)
+    np.testing.assert_allclose(fading.survival(thresholds), 1 - cdf(thresholds), atol=2e-6)
+    assert fading.survival(np.array([0.0]))[0] == 1
+    assert fading.survival(np.array([np.inf]))[0] == 0
+
+
+@fading_models
+def test_a_devices_gain_does_not_depend_on_the_number_of_devices(fading, cdf):
+    many = fading.gains(5, 9, 700)
+    for few in (1, 7, 350):
+        assert fading.gains(5, 9, few).tolist() == many[:few].tolist()
+
+
+@fading_models
+def test_the_sum_of_attempts_is_that_of_independent_gains_under_one_shadow(fading, cdf):
+    draws, copies = 60_000, 3
+    plain = fading.fading if isinstance(fading, Shadowed) else fading
+    gains = sum(plain.gains(seed, 1, draws) for seed in range(copies))
+    if isinstance(fading, Shadowed):
+        normal = np.random.default_rng(0).standard_normal(draws)
+        gains = gains * 10 ** (fading.sigma_db * normal / 10)
+    for threshold in (0.5, 2.0, 3.0, 5.0):
+        expected = float(fading.sum_survival(np.array([threshold]), copies)[0])
+        error = math.sqrt(expected * (1 - expected) / draws)
+        assert abs((gains >= threshold).mean() - expected) <= 4 * error + 1e-6
+
+
+def test_without_fading_the_gain_is_one():
+    fading = NoFading()
+    assert fading.gains(0, 1, 3).tolist() == [1, 1, 1]
+    assert fading.survival(np.array([0.5, 1.0, 1.0001])).tolist() == [1, 1, 0]
+
+
+# published values
+
+
+def test_marcums_q_of_equal_arguments():
+    """Q_1(a, a) = (1 + exp(-a^2) I_0(a^2)) / 2; Q_1(1, 1) = 0.73288 in tables."""
+    assert Rician(0.5).survival(np.array([1 / 3]))[0] == pytest.approx(0.73288, abs=5e-6)
+    for a in (0.4, 1.7, 3.0):
+        k = a**2 / 2
+        expected = (1 + math.exp(-(a**2)) * special.i0(a**2)) / 2
+        found = Rician(k).survival(np.array([a**2 / (2 * (k + 1))]))[0]
+        assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [0.0, 1.0, 5.0])
+def test_the_amount_of_rician_fading(k):
+    """Simon and Alouini, equation (2.18): variance (1 + 2 K) / (1 + K)^2 of a unit mean."""
+    gains = Rician(k).gains(0, 1, 200_000)
+    assert gains.mean() == pytest.approx(1, abs=4 / math.sqrt(200_000))
+    assert gains.var() == pytest.approx((1 + 2 * k) / (1 + k) ** 2, rel=0.05)
+
+
+@pytest.mark.parametrize("m", [0.5, 1.0, 4.0])
+def test_the_amount_of_nakagami_fading(m):
+    """Simon and Alouini, equation (2.24): variance 1 / m."""
+    gains = Nakagami(m).gains(0, 1, 200_000)
+    assert gains.mean() == pytest.approx(1, abs=4 / math.sqrt(m * 200_000))
+    assert gains.var() == pytest.approx(1 / m, rel=0.05)
+
+
+def test_nakagami_2_by_hand():
+    """Q(2, 2 t) = (1 + 2 t) exp(-2 t)."""
+    found = Nakagami(2.0).survival(np.array([1.0]))[0]
+    assert found == pytest.approx(3 * math.exp(-2), rel=1e-12)
+
+
+def test_the_mean_of_a_log_normal_shadow():
+    """Its mean lies sigma^2 ln(10) / 20 dB above its median: 7.37 dB at 8 dB."""
+    gains = Shadowed(NoFading(), 8.0).gains(0, 1, 1_000_000)
+    assert 10 * math.log10(np.median(gains)) == pytest.approx(0, abs=0.05)
+    assert 10 * math.log10(gains.mean()) == pytest.approx(7.37, abs=0.15)
+
+
+def test_many_thresholds_at_once_are_those_one_by_one():
+    fading = Shadowed(Rician(4.0), 7.0)
+    many = np.geomspace(1e-6, 1e4, 3000)
+    at_once = fading.survival(many)
+    np.testing.assert_allclose(at_once[::100], fading.survival(many[::100]), atol=1e-7)
+    assert (np.diff(at_once) <= 1e-12).all()
+
+
+# memory from round to round
+
+
+def run(process, devices, rounds, seed=0):
+    state, found = process.start(seed, devices), []
+    for number in range(1, rounds + 1):
+        drawn, state = process.step(state, seed, number, devices)
+        found.append(drawn.copy())
+    return np.stack(found)  # [round, device, part]
+
+
+@pytest.mark.parametrize(
+    "process", [Autoregressive(0.9), Autoregressive(-0.4), Jakes(0.1), Jakes(7.3)], ids=str
+)
+@pytest.mark.parametrize(
+    ("fading", "cdf"),
+    [MODELS["rayleigh"], MODELS["rician, strong"], MODELS["nakagami, better"]],
+    ids=["rayleigh", "rician", "nakagami"],
+)
+def test_correlated_gains_keep_their_distribution_in_every_round(process, fading, cdf):
+    for drawn in run(process, 15_000, 4)[[0, 3]]:
+        assert stats.kstest(fading.from_scattering(drawn), cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95, -0.3, 1.0, -1.0])
+def test_ar1_rounds_are_correlated_by_powers_of_its_coefficient(correlation):
+    drawn = run(Autoregressive(correlation), 40_000, 4)
+    for apart in (1, 3):
+        found = 2 * (drawn[0] * drawn[apart]).mean()
+        assert found == pytest.approx(correlation**apart, abs=4 / math.sqrt(40_000))
+
+
+def test_rayleigh_gains_are_correlated_by_the_square():
+    """Of two complex Gaussian numbers with correlation a, the powers have a^2."""
+    drawn = run(Autoregressive(0.8), 60_000, 2)
+    first, second = (Rayleigh().from_scattering(each) for each in drawn)
+    assert np.corrcoef(first, second)[0, 1] == pytest.approx(0.64, abs=0.02)
+
+
+@pytest.mark.parametrize("cycles", [0.05, 0.2, 0.3827])
+def test_jakes_rounds_are_correlated_by_bessels_function(cycles):
+    drawn = run(Jakes(cycles), 40_000, 6)
+    for apart in (1, 2, 5):
+        products = (drawn[0] * drawn[apart]).sum(axis=1)
+        expected = special.j0(2 * math.pi * cycles * apart)
+        assert products.mean() == pytest.approx(expected, abs=4 / math.sqrt(40_000))
+
+
+def test_the_published_doppler_correlation():
+    """J_0(1) = 0.7651976866, and its first zero is at 2.4048255577."""
+    assert doppler_correlation(1 / (2 * math.pi), 1.0) == pytest.approx(0.7651976866, abs=1e-9)
+    assert doppler_correlation(2.4048255577 / (2 * math.pi) / 10, 10.0) == pytest.approx(
+        0, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("process", [Autoregressive(0.9), Jakes(0.1)], ids=str)
+def test_scattering_is_a_function_of_seed_round_and_device(process):
+    few, many = run(process, 20, 3), run(process, 50, 3)
+    assert few.tolist() == many[:, :20].tolist()
+    assert (run(process, 20, 1, seed=1) != few[:1]).all()
+
+
+def test_scattering_is_complex_normal_with_unit_power():
+    drawn = scattering(0, 1, 50_000)
+    assert (drawn**2).sum(axis=1).mean() == pytest.approx(1, abs=4 / math.sqrt(50_000))
+    assert stats.kstest(drawn.ravel() * math.sqrt(2), "norm").pvalue > 1e-3
+
+
+# the section
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, Rayleigh()),
+        ({"fading": "none"}, NoFading()),
+        ({"fading": "rician", "rician_k_db": 10.0}, Rician(10.0)),
+        ({"fading": "nakagami", "nakagami_m": 0.5}, Nakagami(0.5)),
+    ],
+)
+def test_the_section_names_the_model(keys, expected):
+    assert build_fading(RadioSection(**keys)) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        (Rician, -0.1),
+        (Rician, math.nan),
+        (Rician, math.inf),
+        (Nakagami, 0.49),
+        (Nakagami, math.nan),
+        (Autoregressive, 1.0001),
+        (Autoregressive, math.nan),
+        (Jakes, -1.0),
+        (lambda sigma: Shadowed(Rayleigh(), sigma), -1.0),
+        (lambda sigma: Shadowed(Rayleigh(), sigma), math.nan),
+    ],
+)
+def test_a_parameter_outside_its_range_is_refused_in_one_sentence(make, value):
+    with pytest.raises(RequestError, match=r"^[^\n]* must be from [^\n]*$"):
+        make(value)

@@ -1,0 +1,176 @@
+"""Two devices at once: a literal receiver, the closed form, and the channel that pairs devices."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from slimfl.config import RadioSection
+from slimfl.population import Population
+from slimfl.radio import (
+    Nakagami,
+    Rayleigh,
+    Superposition,
+    build_channel,
+    decode_pairs,
+    outage_channel,
+    pair_probabilities,
+    signal,
+    two_device_probabilities,
+)
+from slimfl.radio.paired import partners
+
+
+def literal(codings, snr):
+    """Decode whatever can be decoded next, until nothing can: layer by layer in plain loops."""
+    done = [0, 0]
+    while True:
+        tried = sorted(
+            (k for k in (0, 1) if done[k] < len(codings[k].split)),
+            key=lambda k: -snr[k] * codings[k].split[done[k]],
+        )
+        for k in tried:
+            own = snr[k] * codings[k].split[done[k]]
+            heard = sum(snr[j] * sum(codings[j].split[done[j] :]) for j in (0, 1)) - own
+            heard += sum(
+                snr[j] * codings[j].residual * sum(codings[j].split[: done[j]]) for j in (0, 1)
+            )
+            if math.log2(1 + own / (1 + heard)) >= codings[k].spectral_efficiencies[done[k]]:
+                done[k] += 1
+                break
+        else:
+            return tuple(done)
+
+
+@pytest.mark.parametrize(
+    "codings",
+    [
+        (Superposition((0.8,), (1.0,)), Superposition((0.8,), (1.0,))),
+        (Superposition((1.5, 1.5), (0.8, 0.2)), Superposition((1.5, 1.5), (0.8, 0.2))),
+        (Superposition((0.4, 0.7, 0.5), (0.6, 0.3, 0.1)), Superposition((0.5,), (1.0,))),
+        (
+            Superposition((0.5, 0.5), (0.7, 0.3), 0.03),
+            Superposition((0.5, 0.5), (0.7, 0.3), 0.03),
+        ),
+    ],
+    ids=str,
+)
+def test_pairs_are_decoded_as_by_a_receiver_in_plain_loops(codings):
+    random = np.random.default_rng(0)
+    snr = 10 ** random.uniform(-1, 4, (2, 3000))
+    found = decode_pairs(*codings, *snr)
+    expected = np.array([literal(codings, pair) for pair in snr.T])
+    assert (np.stack(found, axis=1) == expected).all()
+    assert len(np.unique(expected, axis=0)) > 3
+
+
+def test_without_a_partner_a_device_is_decoded_as_alone():
+    coding, snr = Superposition((1.5, 1.5), (0.8, 0.2)), np.geomspace(0.5, 100, 200)
+    found, other = decode_pairs(coding, coding, snr, np.zeros(200))
+    assert found.tolist() == (snr[:, None] >= coding.thresholds(1.0)).sum(axis=1).tolist()
+    assert not other.any()
+
+
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (1.5, 1.5), (0.3, 1.2), (1.0, 1.0)])
+@pytest.mark.parametrize("ratios", [(0.05, 0.05), (0.01, 0.3), (0.4, 0.02)])
+def test_the_closed_form_is_an_integral_and_a_frequency(rates, ratios):
+    u, v = (2**rate - 1 for rate in rates)
+    a, b = (1 / ratio for ratio in ratios)
+
+    def decoded(x, y):
+        alone = x >= u * (1 + y)
+        after = y >= v * (1 + x) and x >= u
+        return alone or after
+
+    def inner(y):
+        """Pr(device 1 decoded given y): its x lies above one threshold, or in a band."""
+        alone = math.exp(-u * (1 + y) / a)
+        low, high = u, min(y / v - 1, u * (1 + y))
+        band = math.exp(-low / a) - math.exp(-high / a) if high > low else 0.0
+        return (alone + band) * math.exp(-y / b) / b
+
+    edges = sorted({0.0, v * (1 + u), *np.geomspace(1e-3 * b, 60 * b, 60)})
+    if u * v < 1:
+        edges = sorted({*edges, v * (1 + u) / (1 - u * v)})
+    expected = sum(integrate.quad(inner, low, high)[0] for low, high in itertools.pairwise(edges))
+    one, other, both = two_device_probabilities(rates, ratios)
+    assert one == pytest.approx(expected, abs=1e-7)
+    swapped = two_device_probabilities(rates[::-1], ratios[::-1])
+    assert swapped == pytest.approx((other, one, both))
+    draws = 60_000
+    random = np.random.default_rng(1)
+    x, y = a * random.exponential(size=draws), b * random.exponential(size=draws)
+    singles = [Superposition((rate,), (1.0,)) for rate in rates]
+    first, second = decode_pairs(*singles, x, y)
+    assert [bool(n) for n in first[:500]] == [
+        bool(decoded(*pair)) for pair in zip(x[:500], y[:500], strict=True)
+    ]
+    for found, probability in ((first, one), (second, other), (first & second, both)):
+        error = math.sqrt(probability * (1 - probability) / draws)
+        assert abs(found.mean() - probability) <= 4.5 * error + 1e-9
+
+
+def test_simulated_pairs_agree_with_the_closed_form():
+    single = Superposition((1.0,), (1.0,))
+    (first,), (second,) = pair_probabilities(
+        (single, single), (Rayleigh(), Rayleigh()), (0.1, 0.02)
+    )
+    one, other, _ = two_device_probabilities((1.0, 1.0), (0.1, 0.02))
+    assert first == pytest.approx(one, abs=0.01)
+    assert second == pytest.approx(other, abs=0.01)
+    uneven = pair_probabilities(
+        (Superposition((0.5, 0.5), (0.8, 0.2)), single), (Nakagami(2.0), Rayleigh()), (0.1, 0.01)
+    )
+    assert [len(each) for each in uneven] == [2, 1]
+
+
+# in a federation
+
+
+def test_everybody_has_one_partner_and_is_its_partners_partner():
+    for count in (0, 1, 2, 7, 50):
+        found = partners(count, seed=3, round=4)
+        assert (found == -1).sum() == count % 2
+        for row, other in enumerate(found):
+            assert other == -1 or (other != row and found[other] == row)
+    assert partners(50, 3, 4).tolist() != partners(50, 3, 5).tolist()
+
+
+def alike(count):
+    return Population.alike(np.full(count, 100), max_width=1, power_dbm=23.0, distance_m=100.0)
+
+
+@pytest.mark.parametrize("messages", [((0,), (1,)), ((0,),)])
+@pytest.mark.parametrize("fading", ["rayleigh", "rician"])
+def test_the_paired_channel_decodes_as_often_as_it_says(messages, fading):
+    section = RadioSection(
+        users_per_slot=2, fading=fading, spectral_efficiency=0.5, shadowing_db=6.0, split=(0.7, 0.3)
+    )
+    channel, devices = build_channel(section), alike(20_000)
+    sent = signal(section, messages, 2, (1e5, 1e5))
+    links, _ = channel.links({}, 1, devices, 0)
+    received = channel.receive(links, [sent] * 20_000, None)
+    expected = channel.probabilities(devices, sent)[0]
+    found = (received.decoded[:, None] > np.arange(len(messages))).mean(axis=0)
+    # partners are decoded together, so two rows count for one
+    error = np.sqrt(expected * (1 - expected) * (1 / 10_000 + 1 / 200_000))
+    assert (np.abs(found - expected) <= 4.5 * error).all()
+    one = channel.receive(links.take([5]), [sent], None)
+    assert one.decoded[0] == received.decoded[5]
+
+
+def test_a_pair_shares_its_airtime_and_each_spends_its_energy():
+    section = RadioSection(users_per_slot=2)
+    channel, single = build_channel(section), outage_channel(RadioSection())
+    sent = signal(section, ((0,), (1,)), 2, (1e5, 1e5))
+    links, _ = channel.links({}, 1, alike(5), 0)
+    received, alone = (
+        channel.receive(links, [sent] * 5, None),
+        single.receive(links, [sent] * 5, None),
+    )
+    assert received.energy_j.tolist() == alone.energy_j.tolist()
+    assert sorted(received.airtime_s / alone.airtime_s) == [0.5, 0.5, 0.5, 0.5, 1.0]
+    assert (received.decoded <= alone.decoded).all()
+    assert channel.probabilities(alike(5), sent) is None
