@@ -12,13 +12,16 @@ from slimfl.population import Population
 from slimfl.radio import (
     SignalMaker,
     Superposition,
-    best_split,
-    bound_weights,
     optimal_split_numeric,
     signal,
-    split_for_outage,
 )
-from slimfl.radio.split_per_device import Crowd, decoding
+from slimfl.radio.split_per_device import (
+    Crowd,
+    bound_weights,
+    decoding,
+    first_outage_split,
+    weighted_split,
+)
 
 POOR = 10 ** ((-40 - 23) / 10) * 100**2.5
 
@@ -54,7 +57,7 @@ def reference(rates, ratio, weights):
 def test_two_messages_are_as_good_as_the_best_of_a_dense_search(rates, weights):
     for distance in (0.3, 0.8, 1.0, 1.3, 1.6, 1.8, 2.0, 3.0):
         ratio = POOR * distance**2.5
-        shares = best_split(rates, ratio, weights)
+        shares = weighted_split(rates, ratio, weights)
         assert value(rates, shares, ratio, weights) >= reference(rates, ratio, weights) - 1e-9
 
 
@@ -68,7 +71,7 @@ def test_the_split_is_the_closed_form_in_terms_of_the_first_threshold():
         second = -2 * lambertw(-np.sqrt(q) / 2).real
         ratio = 1 / (k / [first, second]).sum()
         share = ratio * target / second  # a_2 = P_2
-        found = best_split([1.5, 1.5], ratio, weights.tolist())
+        found = weighted_split([1.5, 1.5], ratio, weights.tolist())
         assert found == pytest.approx((1 - share, share), abs=1e-9)
 
 
@@ -85,13 +88,13 @@ def test_three_messages_against_a_global_optimiser(weights, distance):
         return -float(np.asarray(weights) @ np.exp(-thresholds))
 
     best = differential_evolution(loss, [(0, 1), (0, 1)], seed=0, tol=1e-12)
-    shares = best_split(rates, ratio, weights)
+    shares = weighted_split(rates, ratio, weights)
     assert value(rates, shares, ratio, weights) >= -best.fun - 1e-7
 
 
 def test_far_devices_send_the_first_segment_alone():
-    assert best_split([1.5, 1.5], POOR * 3**2.5, [1, 1]) == (1.0,)
-    near = best_split([1.5, 1.5], POOR * 0.5**2.5, [1, 1])
+    assert weighted_split([1.5, 1.5], POOR * 3**2.5, [1, 1]) == (1.0,)
+    near = weighted_split([1.5, 1.5], POOR * 0.5**2.5, [1, 1])
     assert near == pytest.approx((0.78, 0.22), abs=0.005)
 
 
@@ -101,7 +104,7 @@ def test_a_chosen_outage_is_kept_where_the_power_suffices(outage):
     kept = 0
     for distance in np.linspace(0.3, 3, 40):
         ratio = POOR * distance**2.5
-        shares = split_for_outage([1.5, 1.5], ratio, outage)
+        shares = first_outage_split([1.5, 1.5], ratio, outage)
         lost = 1 - decoding([1.5, 1.5], shares, ratio)[0]
         alone = 1 - np.exp(-ratio * target)
         together = 1 - np.exp(-ratio * ((1 + target) ** 2 - 1))
@@ -117,7 +120,7 @@ def test_a_chosen_outage_is_kept_where_the_power_suffices(outage):
 
 def test_alike_devices_get_the_split_that_makes_their_own_bound_smallest():
     weights = bound_weights([1.5, 1.5], [Crowd(POOR, 2, 10.0)])
-    assert best_split([1.5, 1.5], POOR, weights) == pytest.approx(
+    assert weighted_split([1.5, 1.5], POOR, weights) == pytest.approx(
         optimal_split_numeric([1.5, 1.5], POOR), abs=1e-3
     )
 
@@ -130,7 +133,7 @@ def test_no_common_weights_make_a_smaller_bound():
         mean = np.zeros(2)
         for crowd in crowds:
             sent = rates[: crowd.messages]
-            shares = best_split(sent, crowd.noise_to_power, weights)
+            shares = weighted_split(sent, crowd.noise_to_power, weights)
             mean[: len(shares)] += decoding(sent, shares, crowd.noise_to_power) / len(crowds)
         return (1 / mean).sum() if mean.all() else np.inf
 
@@ -151,7 +154,7 @@ def test_the_bound_beats_any_split_of_each_device():
 
     choices = [(1.0,), *((1 - s, s) for s in np.linspace(0.02, 0.26, 25))]
     every = min(bound(splits) for splits in itertools.product(choices, repeat=3))
-    assert bound([best_split(rates, ratio, weights) for ratio in ratios]) <= every * (1 + 1e-6)
+    assert bound([weighted_split(rates, ratio, weights) for ratio in ratios]) <= every * (1 + 1e-6)
 
 
 def population(distances, able):
@@ -177,7 +180,7 @@ def test_a_million_devices_have_a_few_hundred_signals():
     # a step of the grid costs next to nothing
     for row in range(0, 5000, 500):
         if len(messages[row]) == 2:
-            exact = best_split((1.5, 1.5), ratios[row], maker.weights)
+            exact = weighted_split((1.5, 1.5), ratios[row], maker.weights)
             got = value((1.5, 1.5), signals[row].coding.split, ratios[row], maker.weights)
             assert got == pytest.approx(
                 value((1.5, 1.5), exact, ratios[row], maker.weights), rel=1e-3

@@ -176,14 +176,14 @@ class RadioSection(Section):
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
     gain under `split_objective`; a far device then sends the first segments alone."""
-    split_objective: Literal["bound", "parameters", "outage", "weighted"] = "bound"
-    """What a split per device makes best: theorem 1's D over all devices, the expected number of
-    delivered parameters, `split_outage` for segment 1, or the sum of the decoding probabilities,
+    split_objective: Literal["bound", "delivered", "first-outage", "weighted"] = "bound"
+    """What a split per device is best for: theorem 1's bound over all devices, the expected number
+    of delivered parameters, `first_outage` for segment 1, or the sum of the decoding probabilities,
     each times its `split_weights`."""
     split_weights: tuple[Positive, ...] | None = None
     """`weighted`: the weight of every segment's decoding probability; equal when absent."""
-    split_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.1
-    """`outage`: how often segment 1 may be lost; the rest of the power is for the others."""
+    first_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.01
+    """`first-outage`: how often segment 1 may be lost; the rest of the power is for the others."""
     model: str = "outage"
     """`outage` (block fading with Shannon thresholds), `rate-adaptive` (the same gains, and every
     device sends as fast as its own allows), or `package.module:Name`, a channel of your own; `own`

@@ -31,7 +31,7 @@ def prospect(experiment: Experiment) -> Prospect:
     )
     signals = SignalMaker(experiment.radio, len(widths))
     if signals.per_device:
-        sizes = _sizes(experiment) if experiment.radio.split_objective == "parameters" else []
+        sizes = _sizes(experiment) if experiment.radio.split_objective == "delivered" else []
         signals.look_at(population, mean_noise_to_power(channel, population), sizes)
     delivered = delivery_probabilities(experiment, method, channel, population, signals)
     return Prospect(population, delivered)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import FederationSection
-from slimfl.rng import generator
+from slimfl.rng import draws_of, generator
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,10 @@ def cohort(
         devices = np.arange(section.devices)
     silent = np.zeros(len(devices), bool)
     if section.dropout:
-        draws = generator(seed, "dropout", round).random(section.devices)
-        silent = draws[devices] < section.dropout
+        silent = draws_of(seed, "dropout", round, devices) < section.dropout
     if availability is None:
         return Cohort(devices[~silent].tolist(), devices[silent].tolist())
-    draws = generator(seed, "availability", round).random(section.devices)
-    offline = draws[devices] >= availability[devices]
+    offline = draws_of(seed, "availability", round, devices) >= availability[devices]
     silent |= offline
     return Cohort(
         devices[~silent].tolist(), devices[silent].tolist(), tuple(devices[offline].tolist())

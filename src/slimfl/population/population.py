@@ -99,10 +99,10 @@ class Population:
             if column.ndim == 0:
                 object.__setattr__(self, name, np.broadcast_to(column, len(self.ids)))
 
-    @classmethod
-    def columns(cls) -> list[str]:
+    @staticmethod
+    def columns() -> tuple[str, ...]:
         """The names of the columns, in the order of a device's fields."""
-        return [each.name for each in fields(cls) if not each.name.endswith("_names")]
+        return _COLUMNS
 
     @classmethod
     def alike(
@@ -136,7 +136,10 @@ class Population:
 
     def device(self, row: int) -> Device:
         """One row."""
-        return next(iter(self.take([row])))
+        values = [getattr(self, name)[row].item() for name in _COLUMNS]
+        *numbers, kind, energy = values
+        names = {"device_class": self.class_names[kind], "energy": self.energy_names[energy]}
+        return Device(*numbers, **names)
 
     def __iter__(self) -> Iterator[Device]:
         columns = (self._values(name) for name in self.columns())
@@ -148,3 +151,6 @@ class Population:
             return values
         names = getattr(self, _NAMED[column])
         return [names[index] for index in values]
+
+
+_COLUMNS = tuple(each.name for each in fields(Population) if not each.name.endswith("_names"))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slimfl.config import PopulationSection
 from slimfl.population.population import Population
 from slimfl.population.widths import width_indices
-from slimfl.rng import generator
+from slimfl.rng import draws_of
 
 Indices = NDArray[np.int64]
 
@@ -38,8 +38,8 @@ def widest_widths(
             return np.asarray(np.minimum(able, most))
         case "random":
             # device k has the k-th draw, whoever else takes part
-            draws = generator(seed, "width", round).random(int(devices.ids.max(initial=-1)) + 1)
-            return np.floor(draws[devices.ids] * (able + 1)).astype(np.int64)
+            draws = draws_of(seed, "width", round, devices.ids)
+            return np.floor(draws * (able + 1)).astype(np.int64)
         case "growing":
             return np.minimum(able, (round - 1) // section.grow_every)
         case "battery":

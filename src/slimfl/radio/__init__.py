@@ -13,7 +13,6 @@ from slimfl.radio.outage import OutageChannel, outage_channel
 from slimfl.radio.power import optimal_split, optimal_split_numeric
 from slimfl.radio.signal_maker import SignalMaker
 from slimfl.radio.signals import Messages, Signal, power_split, segment_rates, signal
-from slimfl.radio.split_per_device import best_split, bound_weights, split_for_outage
 from slimfl.radio.superposition import Superposition, single, sinr_target
 from slimfl.radio.units import watt
 
@@ -35,8 +34,6 @@ __all__ = [
     "Signal",
     "SignalMaker",
     "Superposition",
-    "best_split",
-    "bound_weights",
     "build_channel",
     "decoding_frequencies",
     "noise_to_power",
@@ -50,6 +47,5 @@ __all__ = [
     "signal",
     "single",
     "sinr_target",
-    "split_for_outage",
     "watt",
 ]

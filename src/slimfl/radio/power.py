@@ -29,7 +29,7 @@ def optimal_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
     [0.778, 0.222]
     """
     targets = sinr_target(spectral_efficiencies)
-    return split_for_thresholds(targets, np.sqrt(_pooled(power_burdens(targets))))
+    return _split(targets, np.sqrt(_pooled(_burdens(targets))))
 
 
 def optimal_split_numeric(
@@ -47,7 +47,7 @@ def optimal_split_numeric(
     from scipy.special import wrightomega
 
     targets = sinr_target(spectral_efficiencies)
-    burdens = power_burdens(targets)
+    burdens = _burdens(targets)
     log_pooled = np.log(_pooled(burdens))
 
     def thresholds(log_nu: float) -> Floats:
@@ -59,10 +59,10 @@ def optimal_split_numeric(
     # were all thresholds equal, they would be this; at the root, some are below it and some above
     equal = noise_to_power * float(burdens.sum())
     if equal > VERY_LARGE:  # the largest exp(t_i) is all of D, so equal thresholds are the optimum
-        return split_for_thresholds(targets, np.ones_like(targets))
+        return _split(targets, np.ones_like(targets))
     middle = equal + 2 * np.log(equal)
     low, high = middle - log_pooled.max() - 1, middle - log_pooled.min() + 1
-    return split_for_thresholds(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))
+    return _split(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))
 
 
 def rounded_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
@@ -78,8 +78,7 @@ def rounded_split(spectral_efficiencies: Sequence[float]) -> tuple[float, ...]:
     return exact
 
 
-def power_burdens(targets: Floats) -> Floats:
-    """The k_i."""
+def _burdens(targets: Floats) -> Floats:
     before = np.concatenate([[1.0], np.cumprod(1 + targets)[:-1]])
     return np.asarray(targets * before)
 
@@ -98,7 +97,7 @@ def _pooled(burdens: Floats) -> Floats:
     return np.repeat(np.array(means), counts)
 
 
-def split_for_thresholds(targets: Floats, thresholds: Floats) -> tuple[float, ...]:
+def _split(targets: Floats, thresholds: Floats) -> tuple[float, ...]:
     """Power shares whose thresholds are proportional to the given ones."""
     margins = targets / thresholds
     after = 0.0

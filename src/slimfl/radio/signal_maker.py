@@ -15,9 +15,9 @@ from slimfl.radio.signals import Messages, Signal, segment_rates, signal
 from slimfl.radio.split_per_device import (
     STEP_DB,
     Crowd,
-    best_split,
     bound_weights,
-    split_for_outage,
+    first_outage_split,
+    weighted_split,
 )
 from slimfl.radio.superposition import Floats, Superposition
 
@@ -40,7 +40,7 @@ class SignalMaker:
         """Settle the weights of a split per device: from all devices, or from segment sizes."""
         if not self.per_device:
             return
-        if self.section.split_objective == "parameters":
+        if self.section.split_objective == "delivered":
             self.weights = tuple(float(size) for size in sizes)
         if self.section.split_objective == "bound":
             rates = segment_rates(self.section, self.segments)
@@ -62,11 +62,11 @@ class SignalMaker:
 
     def _with_own_split(self, whole: Signal, noise_to_power: float) -> Signal:
         rates = whole.coding.spectral_efficiencies
-        if self.section.split_objective == "outage":
-            shares = split_for_outage(rates, noise_to_power, self.section.split_outage)
+        if self.section.split_objective == "first-outage":
+            shares = first_outage_split(rates, noise_to_power, self.section.first_outage)
         else:
             weights = [sum(self.weights[s] for s in message) for message in whole.messages]
-            shares = best_split(rates, noise_to_power, weights)
+            shares = weighted_split(rates, noise_to_power, weights)
         sent = len(shares)
         coding = Superposition(rates[:sent], shares)
         return Signal(whole.messages[:sent], coding, whole.segment_bits)

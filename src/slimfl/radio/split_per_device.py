@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.radio.power import power_burdens, split_for_thresholds
 from slimfl.radio.superposition import Floats, Superposition, sinr_target
 
 #: Devices whose mean gains differ by less than this share a split: the optimum is flat.
@@ -38,18 +37,18 @@ _SCAN = np.concatenate([np.geomspace(LEAST_BUDGET, 0.05, 60), np.linspace(0.051,
 _ITERATIONS = 60
 
 
-def best_split(
+def weighted_split(
     spectral_efficiencies: Sequence[float], noise_to_power: float, weights: Sequence[float]
 ) -> tuple[float, ...]:
     """Shares for the first messages, as many as are worth sending, that make sum_i w_i p_i largest.
 
-    >>> [round(share, 3) for share in best_split([1.5, 1.5], 0.05, [1, 1])]
+    >>> [round(share, 3) for share in weighted_split([1.5, 1.5], 0.05, [1, 1])]
     [0.787, 0.213]
-    >>> best_split([1.5, 1.5], 1.5, [1, 1])
+    >>> weighted_split([1.5, 1.5], 1.5, [1, 1])
     (1.0,)
     """
     targets = sinr_target(spectral_efficiencies)
-    burdens = power_burdens(targets) * noise_to_power
+    burdens = _burdens(targets) * noise_to_power
     wanted = np.asarray(weights, np.float64)
     if len(burdens) == 1:
         return (1.0,)
@@ -58,12 +57,12 @@ def best_split(
     return _shares(targets, budget)
 
 
-def split_for_outage(
+def first_outage_split(
     spectral_efficiencies: Sequence[float], noise_to_power: float, outage: float
 ) -> tuple[float, ...]:
     """Message 1 lost with this probability, if the power suffices; the rest for the others."""
     targets = sinr_target(spectral_efficiencies)
-    burdens = power_burdens(targets) * noise_to_power
+    burdens = _burdens(targets) * noise_to_power
     if len(burdens) == 1:
         return (1.0,)
     first = float(burdens[0] / -np.log1p(-outage))
@@ -85,8 +84,18 @@ def _shares(targets: Floats, budget: Floats) -> tuple[float, ...]:
     sent = int(np.argmin(budget > 0)) if (budget <= 0).any() else len(budget)
     if sent <= 1:
         return (1.0,)
-    burdens = power_burdens(targets[:sent])
-    return split_for_thresholds(targets[:sent], burdens / budget[:sent])
+    # what a message has left after interference is its part of the budget over prod (1 + u'_j)
+    margins = budget[:sent] * targets[:sent] / _burdens(targets[:sent])
+    shares, after = np.empty(sent), 0.0
+    for i in reversed(range(sent)):
+        shares[i] = margins[i] + targets[i] * after
+        after += shares[i]
+    return tuple((shares / after).tolist())
+
+
+def _burdens(targets: Floats) -> Floats:
+    """The k_i."""
+    return np.asarray(targets * np.concatenate([[1.0], np.cumprod(1 + targets)[:-1]]))
 
 
 def _value(burdens: Floats, weights: Floats, budget: Floats) -> float:
@@ -188,7 +197,7 @@ def _mean_probabilities(
     total = np.zeros(len(rates))
     for crowd in crowds:
         sent = rates[: crowd.messages]
-        shares = best_split(sent, crowd.noise_to_power, weights[: crowd.messages].tolist())
+        shares = weighted_split(sent, crowd.noise_to_power, weights[: crowd.messages].tolist())
         probabilities = decoding(sent, shares, crowd.noise_to_power)
         total[: len(shares)] += crowd.weight * probabilities
     return total / sum(crowd.weight for crowd in crowds)
