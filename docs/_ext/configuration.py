@@ -90,9 +90,8 @@ def _is_section(annotation: Any) -> bool:
 def _field_docstrings() -> dict[tuple[str, str], str]:
     """The string that stands under a field, by (class, field)."""
     found = {}
-    nodes = [
-        n for module in (sections, population, time) for n in ast.parse(inspect.getsource(module)).body
-    ]
+    modules = (sections, population, time)
+    nodes = [n for module in modules for n in ast.parse(inspect.getsource(module)).body]
     for node in nodes:
         if not isinstance(node, ast.ClassDef):
             continue
