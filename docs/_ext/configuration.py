@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from slimfl.config import Experiment, Section, population, sections
+from slimfl.config import Experiment, Section, population, sections, time
 
 #: Where the source has no docstring because the name says it; here for readers of the table.
 MEANINGS = {
@@ -89,9 +89,8 @@ def _is_section(annotation: Any) -> bool:
 def _field_docstrings() -> dict[tuple[str, str], str]:
     """The string that stands under a field, by (class, field)."""
     found = {}
-    nodes = [
-        n for module in (sections, population) for n in ast.parse(inspect.getsource(module)).body
-    ]
+    modules = (sections, population, time)
+    nodes = [n for module in modules for n in ast.parse(inspect.getsource(module)).body]
     for node in nodes:
         if not isinstance(node, ast.ClassDef):
             continue

@@ -144,7 +144,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
     for number in (1, 2):
         plan = sim.plan()
         model = sim.global_model.copy()
-        outcomes = list(sim._outcomes(plan))
+        outcomes = list(sim.outcomes(plan))
         sums, counts = np.zeros(len(model)), np.zeros(len(model))
         record = sim.collect(plan, iter(outcomes))
         for row, update in enumerate(outcomes):
@@ -263,7 +263,7 @@ def test_a_device_with_one_base_leaves_the_others_bitwise_alone():
     for _ in range(2):
         plan = sim.plan()
         before = sim.global_model.copy()
-        for row, update in enumerate(sim._outcomes(plan)):
+        for row, update in enumerate(sim.outcomes(plan)):
             [_, number] = plan.assignments[row].channels
             base = number % 2  # rolled right by one, the second base comes first
             other = sim.segments.positions[1 - base]
@@ -327,7 +327,7 @@ def test_fedprox_adds_the_squared_distance(cohorts):
     )  # fmt: skip
     sim.engine.cohorts_pay = cohorts
     plan = sim.plan()
-    update = next(iter(sim._outcomes(plan)))
+    update = next(iter(sim.outcomes(plan)))
     [schedule, *_] = sim.engine.workload.schedules(1, plan.tasks)
     network = ULMobileNet()
     load_flat(network, sim.global_model)

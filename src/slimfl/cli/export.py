@@ -8,7 +8,12 @@ import typer
 from slimfl.cli.output import Json, aside, check_writable, floats, show, show_json
 from slimfl.cli.trusting import Trust, allow
 
-DataDir = Annotated[Path | None, typer.Option(help="Folder with the files of the run's dataset.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the files of the run's dataset.", show_default="found or fetched"
+    ),
+]
 Preset = Annotated[
     str,
     typer.Option(
@@ -21,7 +26,7 @@ Preset = Annotated[
 def export(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     width: Annotated[
-        str | None, typer.Option(help="Widths such as 0.5,1.0; all of the run by default.")
+        str | None, typer.Option(help="Widths such as 0.5,1.0.", show_default="all of the run")
     ] = None,
     format: Annotated[
         str,
@@ -32,12 +37,14 @@ def export(
         bool, typer.Option("--measure", help="Measure the latency of one image on one core.")
     ] = False,
     energy: Preset = "horowitz-45nm",
-    out: Annotated[Path | None, typer.Option(help="Folder to write; RUN/export.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write.", show_default="RUN/export")
+    ] = None,
     data_dir: DataDir = None,
     trust: Trust = None,
     json: Json = False,
 ) -> None:
-    """Write the sub-network of each width as a file that works without slimfl."""
+    """Write each width as a file that works without slimfl."""
     from slimfl.export.exporting import export as export_run
 
     allow(trust)
@@ -96,17 +103,30 @@ def export(
 
 def pick(
     run: Annotated[Path, typer.Argument(help="Run folder, or the folder of an export.")],
-    max_macs: Annotated[float | None, typer.Option(help="Most multiply-adds per image.")] = None,
-    max_energy_j: Annotated[float | None, typer.Option(help="Most joules per image.")] = None,
+    max_macs: Annotated[
+        float | None, typer.Option(help="Most multiply-adds per image.", show_default="no limit")
+    ] = None,
+    max_energy_j: Annotated[
+        float | None, typer.Option(help="Most joules per image.", show_default="no limit")
+    ] = None,
     min_accuracy: Annotated[
-        float | None, typer.Option(help="Least accuracy on the test images, from 0 to 1.")
+        float | None,
+        typer.Option(
+            help="Least accuracy on the test images, from 0 to 1.", show_default="no limit"
+        ),
     ] = None,
     max_latency_ms: Annotated[
-        float | None, typer.Option(help="Most milliseconds per image; measured here for a run.")
+        float | None,
+        typer.Option(
+            help="Most milliseconds per image; measured here for a run.", show_default="no limit"
+        ),
     ] = None,
     energy: Annotated[
         str | None,
-        typer.Option(help="Energy preset for a run folder; horowitz-45nm. An export has its own."),
+        typer.Option(
+            help="Energy preset for a run folder; an export has its own.",
+            show_default="horowitz-45nm",
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw accuracy against energy: .png, .pdf or .svg.")

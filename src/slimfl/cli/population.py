@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slimfl.cli.output import Json, aside, check_writable, finite, show, show_json
+from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
     from slimfl.federation.prospect import Prospect
 
 population = typer.Typer(
-    name="population", help="Who the devices of an experiment are.", no_args_is_help=True
+    name="population",
+    help="Who the devices of an experiment are.",
+    no_args_is_help=True,
+    cls=PlainGroup,
 )
 
 #: Devices that are listed one by one in JSON.
@@ -24,27 +28,34 @@ def _population() -> None:
     """Who the devices of an experiment are."""
 
 
-@population.command("show")
+@population.command("show", cls=PlainCommand)
 def show_population(
     experiment: Annotated[
-        Path | None, typer.Argument(help="A TOML file; the defaults otherwise.", show_default=False)
+        Path | None, typer.Argument(help="A TOML file.", show_default="the defaults")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="paper, cell, phones or sensors.")] = None,
-    devices: Annotated[int | None, typer.Option()] = None,
-    method: Annotated[str | None, typer.Option(help="Whose signals are sent; slimfl.")] = None,
-    seed: Annotated[int | None, typer.Option()] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="paper, cell, phones or sensors.", show_default="paper")
+    ] = None,
+    devices: Annotated[int | None, typer.Option(help="How many.", show_default="10")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Whose signals are sent.", show_default="slimfl")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the draws.", show_default="0")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Picture of the cell to write: .png, .pdf or .svg.")
+        Path | None,
+        typer.Option(help="Picture of the cell: .png, .pdf or .svg.", show_default="none"),
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="devices.csv to write.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="devices.csv to write.", show_default="none")
+    ] = None,
     trust: Trust = None,
     json: Json = False,
 ) -> None:
-    """Where the devices are, what they can train, and how often each would be heard."""
+    """Show where devices are and how often each would be heard."""
     from slimfl import config
     from slimfl.errors import RequestError
     from slimfl.federation.prospect import prospect

@@ -22,8 +22,8 @@ def watch(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Run folders, or folders below which runs are written; runs/ otherwise.",
-            show_default=False,
+            help="Run folders, or folders below which runs are written.",
+            show_default="runs/",
         ),
     ] = None,
     host: Annotated[
@@ -32,7 +32,7 @@ def watch(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="8321, or a free one if that is taken.", show_default=False
+            min=0, max=65535, help="Port to listen on.", show_default="8321, or a free one"
         ),
     ] = None,
     browser: Annotated[
@@ -40,11 +40,11 @@ def watch(
     ] = True,
     seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="End after this time instead of at Ctrl-C.", show_default=False),
+        typer.Option(min=0, help="End after this time.", show_default="at Ctrl-C"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show runs on a local page: live while they go, and finished ones from their first round."""
+    """Show runs on a local page, live and finished ones."""
     from slimfl.errors import Interrupted, RequestError
     from slimfl.live import Board, check_paths
 
