@@ -129,7 +129,8 @@ def pick(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw accuracy against energy: .png, .pdf or .svg.")
+        Path | None,
+        typer.Option(help="Draw accuracy against energy: .png, .pdf or .svg.", show_default="none"),
     ] = None,
     data_dir: DataDir = None,
     trust: Trust = None,
