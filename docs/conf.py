@@ -19,6 +19,7 @@ import measured  # noqa: E402
 import pictures  # noqa: E402
 import reproduction  # noqa: E402
 import rooms  # noqa: E402
+import tutorials  # noqa: E402
 import verdicts  # noqa: E402
 
 project = "slimfl"
@@ -43,7 +44,10 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types|flwr|ray|string)\..*",
     ),
-    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType|Grid)"),
+    (
+        "py:.*",
+        r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table|NoneType|Grid)",
+    ),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
 ]
@@ -70,6 +74,7 @@ configuration.write(generated / "configuration.md")
 commands.write(generated / "commands.md")
 calibration.write(generated / "calibration.md")
 rooms.write(here / "reference" / "rooms")
+tutorials.write(here / "tutorials" / "pages")
 pictures.draw(generated)
 measured.write(generated)
 convergence.write(generated)
