@@ -13,6 +13,7 @@ here = Path(__file__).parent
 sys.path.insert(0, str(here / "_ext"))
 
 import rooms  # noqa: E402
+import tutorials  # noqa: E402
 
 project = "slimfl"
 author = "The SlimFL maintainers"
@@ -37,7 +38,10 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types|flwr|ray|string)\..*",
     ),
-    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|Axes|Table|NoneType|Grid)"),
+    (
+        "py:.*",
+        r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table|NoneType|Grid)",
+    ),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
     ("py:.*", r"(Gt|(Min|Max)Len|AllowInfNan|_PydanticGeneralMetadata)"),  # and of a manifest's
@@ -62,6 +66,7 @@ pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
 rooms.write(here / "reference" / "rooms")
+tutorials.write(here / "tutorials" / "pages")
 
 
 def read_google_style(app, what, name, obj, options, lines):

@@ -13,6 +13,7 @@ from slimfl.results.records import RunRecord
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+#: A row of a table, by column.
 Row = dict[str, Any]
 
 #: Lists of devices, of which a table shows how many there were.

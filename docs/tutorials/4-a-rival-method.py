@@ -1,0 +1,86 @@
+# %% [markdown]
+# # A rival method in 60 lines
+#
+# A method answers four questions: which widths it delivers, what a device does in a round, what the
+# server remembers, and how it merges. The loop, the channel, the energy account, checkpoints and
+# reports are there already, and every method meets the same devices, batches and fading.
+#
+# Here is a rival to superposition: in every round each device *draws* one width, trains only that,
+# and sends it as one ordinary message. That is ordered dropout, the idea of FjORD, over a radio.
+# The server steps along a decaying sum of the changes (server momentum), so it also has something
+# to remember.
+
+# %% parameters
+DATA, ROUNDS, STEPS, SEEDS = "synthetic", 15, 20, [0, 1]
+
+# %%
+from dataclasses import dataclass
+
+import numpy as np
+
+import slimfl
+from slimfl.methods import Assignment
+
+
+# %%
+@dataclass(frozen=True)
+class DrawnWidth:
+    """Every device trains and sends one width, drawn anew in every round."""
+
+    widths: tuple[float, ...] = (0.5, 1.0)
+    momentum: float = 0.3
+    name: str = "drawn-width"
+
+    def evaluates(self):
+        return tuple(range(len(self.widths)))
+
+    def assign(self, device, round, random):
+        index = int(random().integers(device.max_width + 1))
+        # one message that carries all segments of the width
+        return Assignment((index,), messages=(tuple(range(index + 1)),))
+
+    def initial_state(self, model):
+        return {"velocity": np.zeros_like(model)}
+
+    def aggregate(self, model, state, arrivals):
+        change = arrivals.mean() - model
+        heard = change != 0  # a parameter that nobody delivered rests
+        velocity = state["velocity"].copy()
+        velocity[heard] = self.momentum * velocity[heard] + change[heard]
+        return np.where(heard, model + velocity, model), {"velocity": velocity}
+
+
+# %% [markdown]
+# ## A fair comparison
+#
+# The same seeds, so the same data on the same devices and the same fading. What a message costs
+# follows from what it carries: a wide message is sent at a higher rate and needs a better channel.
+
+# %%
+runs = slimfl.sweep(
+    method=["slimfl", DrawnWidth()],
+    seed=SEEDS,
+    dataset=DATA,
+    channel="poor",
+    rounds=ROUNDS,
+    steps=STEPS,
+    learning_rate=5e-3,
+)
+runs.plot()
+
+# %%
+runs.summary()
+
+# %% [markdown]
+# A difference within one deviation over the seeds is a tie. With two seeds almost everything is.
+
+# %%
+for method in ("slimfl", "drawn-width"):
+    some = runs.where(method=method)
+    for width in ("0.5x", "1.0x"):
+        values = [100 * run.final_accuracy[width] for run in some]
+        print(f"{method:12} {width}: {np.mean(values):.1f} +- {np.std(values, ddof=1):.1f} %")
+    print(f"{method:12} energy: {1e3 * np.mean([run.energy_j for run in some]):.1f} mJ")
+
+# %% [markdown]
+# Put the class into a module to name it anywhere: `method = "mylab.drawn:DrawnWidth"`.
