@@ -59,7 +59,7 @@ sanitize: $(STAMP)  ## test the native engine under the address and undefined-be
 	    $(BIN)/python -m pytest -q -p no:cacheprovider tests/native
 
 clean:  ## remove what the other targets made, but keep .venv and runs/
-	@rm -rf build dist docs/_build docs/reference/rooms docs/tutorials/pages \\
+	@rm -rf build dist docs/_build docs/reference/rooms docs/tutorials/pages \
 	    .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .benchmarks
 	@find . -path ./.venv -prune -o -path ./.git -prune -o -path ./runs -prune \
 	    -o -name __pycache__ -type d -exec rm -rf {} +

@@ -408,6 +408,7 @@ class ServerSection(Section):
     learning_rate: Positive = 1.0
     """Of the server's step; FedAdam wants 0.01 or less."""
     momentum: BelowOne = 0.9
+    """Momentum only: the share of the last step that is kept."""
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.99)
     """Adam only."""
     tau: Positive = 1e-3
