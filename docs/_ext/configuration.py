@@ -22,6 +22,7 @@ MEANINGS = {
     "seed": "Fixes every random draw: partition, initialisation, batches, fading.",
     "rounds": "How many rounds to run.",
     "engine": "Who does the arithmetic; `auto` takes the fastest that can run the experiment.",
+    "classes.name": "What the class is called; letters, digits and . + - _.",
     "data.shards_per_device": "`shards` only: label-sorted shards for each device.",
     "data.test_samples": "Use only so many test samples (all when absent).",
     "model.widths": "The nested widths, ascending, ending with 1.0.",
@@ -79,6 +80,9 @@ def _sections() -> list[tuple[str, type[BaseModel], str]]:
         model = field.annotation
         if _is_section(model):
             found.append((f"`[{name}]`", model, f"{name}."))
+        if name == "population":
+            title = "`[[population.classes]]`"
+            found.append((title, population.DeviceClass, "classes."))
     return found
 
 
@@ -109,6 +113,8 @@ def _field_docstrings() -> dict[tuple[str, str], str]:
 def _type(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_type(s) for s in schema["anyOf"] if s.get("type") != "null")
+    if "oneOf" in schema:  # of what a device class says of its devices
+        return "number, list or distribution"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:

@@ -142,3 +142,27 @@ def test_asking_for_the_native_engine_where_it_cannot_run_is_a_wrong_request(mon
     with pytest.raises(RequestError, match="compiler"):
         Simulation(build({"engine": "native"}), dataset=DATASET)
     assert Simulation(build({"engine": "auto"}), dataset=DATASET).engine.name == "torch"
+
+
+def test_taking_out_what_a_wave_needs_changes_no_bit(monkeypatch):
+    """Of a training set much larger than what is used, only that goes to the native module."""
+    from slimfl.engines import native_engine
+
+    def trained(sparse):
+        monkeypatch.setattr(native_engine, "_SPARSE", sparse)
+        small = {"dataset": "synthetic"}
+        sim = Simulation(
+            build(
+                {
+                    "engine": "native",
+                    "data": small,
+                    "training": {"steps": 2, "batch_size": 4},
+                    "federation": {"devices": 20, "participation": 0.2},
+                }
+            )
+        )
+        for _ in range(3):
+            sim.step()
+        return sim.global_model
+
+    assert (trained(1) == trained(10**9)).all()

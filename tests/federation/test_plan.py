@@ -63,11 +63,10 @@ def counting():
 
 def described(plan):
     """A plan as plain values."""
-    columns = {name: getattr(plan.devices, name).tolist() for name in plan.devices.columns()}
     links = asdict(plan.links)
     return {
         "round": plan.round,
-        "devices": columns,
+        "devices": list(plan.devices),  # every column and name of every row
         "assignments": plan.assignments,
         "signals": plan.signals,
         "links": {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in links.items()},

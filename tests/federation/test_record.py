@@ -20,11 +20,12 @@ from slimfl.federation.storage.record import (
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """A private run of three rounds, evaluated after the second and the last."""
+    """A private run of three rounds, evaluated after the second and the last; devices differ."""
     (experiment,) = config.load(
         rounds=3, threads=1, data__dataset="synthetic", data__train_samples=60,
         data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=4,
         federation__evaluate_every=2, federation__dropout=0.3, privacy__clip_norm=1.0,
+        population__preset="cell",
     )  # fmt: skip
     simulation = Simulation(experiment)
     folder = RunFolder.create(

@@ -113,12 +113,12 @@ class NativeEngine:
     ) -> dict[int, Update]:
         schedules = self.workload.schedules(round, tasks)
         moments = [self._moments(self.states.get(task.device), len(start)) for task in tasks]
-        train = self.workload.dataset.train
+        train, samples = _needed(self.workload.dataset.train, [each.samples for each in schedules])
         results = self.network.train_cohort(
             start,
             [
                 (
-                    schedule.samples,
+                    taken,
                     schedule.batch_offsets,
                     first,
                     second,
@@ -126,7 +126,9 @@ class NativeEngine:
                     schedule.learning_rates,
                     schedule.visits.view(np.uint8),
                 )
-                for schedule, (first, second, steps) in zip(schedules, moments, strict=True)
+                for schedule, taken, (first, second, steps) in zip(
+                    schedules, samples, moments, strict=True
+                )
             ],
             train.images,
             train.labels,
@@ -210,6 +212,25 @@ class NativeEngine:
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
         """Take back what `device_states` gave."""
         self.states.restore(states)
+
+
+#: How many times as many samples as a wave takes there must be, before they are taken out.
+_SPARSE = 64
+
+
+def _needed(
+    train: Samples, samples: Sequence[NDArray[np.int64]]
+) -> tuple[Samples, list[NDArray[np.int64]]]:
+    """The training set, or what some devices take of a much larger one, and what each takes of it.
+
+    The native module looks at every label that it is given, at every call.
+    """
+    lengths = [len(taken) for taken in samples]
+    if sum(lengths) * _SPARSE > len(train):
+        return train, list(samples)
+    used, where = np.unique(np.concatenate(samples), return_inverse=True)
+    parts = np.split(where.astype(samples[0].dtype), np.cumsum(lengths)[:-1])
+    return Samples(train.images[used], train.labels[used]), parts
 
 
 def _native_step(schedule: LocalSchedule, work: LocalWork) -> dict[str, Any]:

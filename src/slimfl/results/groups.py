@@ -120,6 +120,9 @@ def _compared(record: RunRecord) -> Flat:
     flat = dict(_flatten(record.experiment.model_dump(mode="json")))
     for key in _NOT_COMPARED:
         flat.pop(key, None)
+    if flat.get("radio.split") not in ("per-device", "optimal-numeric"):
+        for key in ("split_objective", "split_weights", "first_outage"):
+            flat.pop(f"radio.{key}", None)  # no other split reads them
     flat["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
     for kind, entry in record.own.items():
         fingerprint = entry.get("fingerprint", "")
