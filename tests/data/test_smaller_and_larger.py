@@ -9,6 +9,7 @@ from slimfl.data.cifar10 import TEST, TRAIN
 from slimfl.data.dataset import Samples
 from slimfl.data.downscale import downscaled
 from slimfl.errors import RequestError
+from slimfl.sweeps.datasets import shared_dataset
 
 
 def test_downscaling_against_a_naive_loop():
@@ -69,3 +70,10 @@ def test_what_is_not_cifar10_is_refused(tmp_path, content, words):
     (tmp_path / TRAIN[0]).write_bytes(content)
     with pytest.raises(RequestError, match=words):
         load_section(experiment(data__dataset=str(tmp_path)).data)
+
+
+def test_runs_of_a_sweep_get_the_images_that_they_ask_for():
+    half = shared_dataset(experiment(data__downscale=2))
+    assert half.train.images.shape[1:] == (6, 6, 1)
+    assert half is shared_dataset(experiment(data__downscale=2, data__alpha=0.1))
+    assert shared_dataset(experiment()).train.images.shape[1:] == (12, 12, 1)

@@ -10,8 +10,8 @@ from slimfl.data import Dataset, load_section
 
 def shared_dataset(experiment: Experiment) -> Dataset:
     """The dataset of an experiment; the last two stay in memory for the next runs."""
-    content = {"dataset", "options", "dir", "train_samples", "test_samples"}
-    return _load(experiment.data.model_dump_json(include=content))
+    distribution = {"partition", "alpha", "min_samples", "shards_per_device", "normalise"}
+    return _load(experiment.data.model_dump_json(exclude=distribution))
 
 
 @lru_cache(maxsize=2)
