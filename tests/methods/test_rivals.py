@@ -7,7 +7,15 @@ import torch
 from slimfl import config
 from slimfl.federation import Simulation
 from slimfl.methods import RIVALS, Arrival, Arrivals, ServerOptimiser, method
-from slimfl.nn import ULMobileNet, at_width, flat_order, flatten, load_flat, segments
+from slimfl.nn import (
+    ULMobileNet,
+    at_width,
+    flat_order,
+    flatten,
+    load_flat,
+    multiply_adds,
+    segments,
+)
 from slimfl.nn.channel_order import permutation
 from slimfl.nn.layers import SlimConv2d, SlimLinear
 from slimfl.population import Device
@@ -254,6 +262,13 @@ def test_a_width_of_split_mix_is_the_mean_of_its_bases():
     torch.testing.assert_close(network(images), (first + second) / 2)
     with at_width(0.5):
         torch.testing.assert_close(network(images), first)
+
+
+def test_every_base_of_split_mix_costs_as_much_to_train():
+    sim = split_mix()
+    first, second = sim.multiply_adds
+    assert first == second
+    assert multiply_adds(sim.network, 1.0, (1, 12, 12)) > 1.9 * first
 
 
 def test_a_device_with_one_base_leaves_the_others_bitwise_alone():

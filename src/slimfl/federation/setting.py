@@ -145,7 +145,9 @@ class Setting:
         rows, columns, channels = self.dataset.train.images.shape[1:]
         image = (channels, rows, columns)
         try:
-            costs = [multiply_adds(self.network, width, image) for width in model.widths]
+            costs = [
+                multiply_adds(self.network, width, image, training=True) for width in model.widths
+            ]
         except RuntimeError as error:
             raise RequestError(
                 f"model {model.name!r} does not take images of "

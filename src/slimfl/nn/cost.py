@@ -57,8 +57,19 @@ def output_shape(network: nn.Module, image_shape: tuple[int, int, int]) -> tuple
         return tuple(network(torch.zeros(1, *image_shape, device=parameter.device)).shape)
 
 
-def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int, int]) -> int:
-    """Multiply-adds of the convolutions and linear layers for one image at a width."""
+def multiply_adds(
+    network: nn.Module,
+    width: float,
+    image_shape: tuple[int, int, int],
+    *,
+    training: bool = False,
+) -> int:
+    """Multiply-adds of the convolutions and linear layers for one image at a width.
+
+    With `training`, of a forward pass in training, for networks that compute less there than at
+    test time and say so by `lighter_in_training`.
+    """
+    lighter = training and getattr(network, "lighter_in_training", False)
     counts: list[int] = []
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -81,7 +92,7 @@ def multiply_adds(network: nn.Module, width: float, image_shape: tuple[int, int,
     hooks = [layer.register_forward_hook(count) for layer in layers]
     parameter = next(network.parameters())
     try:
-        with _only_counting(network), torch.no_grad(), at_width(width):
+        with _only_counting(network, lighter), torch.no_grad(), at_width(width):
             network(torch.zeros(1, *image_shape, device=parameter.device))
     except RuntimeError as error:
         if width < 1 and _works(network, image_shape):
@@ -106,10 +117,10 @@ def _works(network: nn.Module, image_shape: tuple[int, int, int]) -> bool:
 
 
 @contextmanager
-def _only_counting(network: nn.Module) -> Iterator[None]:
+def _only_counting(network: nn.Module, training: bool = False) -> Iterator[None]:
     """A forward pass that is only counted must not change statistics."""
     modes = [(module, module.training) for module in network.modules()]
-    network.eval()
+    network.train(training)
     try:
         yield
     finally:

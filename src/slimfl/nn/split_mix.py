@@ -77,6 +77,8 @@ def active_blocks(blocks: int, training: bool) -> tuple[int, int]:
 class SplitMixMobileNet(nn.Module):
     """Narrow UL-MobileNets side by side, each with `1/bases` of the channels and its own head."""
 
+    lighter_in_training = True  # one base at a time
+
     def __init__(
         self,
         in_channels: int = 1,
