@@ -21,10 +21,11 @@ def devices_tables(records: Iterable[RunRecord]) -> list[Table]:
     summaries = group_device_summaries(by_scene(group(records)))
     if not summaries:
         return []
-    return [
-        _console(*reasons(summaries), "Missing, % of the times a device was asked"),
-        _console(*fairness(summaries), "Accuracy % on the data that devices hold"),
-    ]
+    tables = [_console(*reasons(summaries), "Missing, % of the times a device was asked")]
+    headings, rows = fairness(summaries)
+    if rows:
+        tables.append(_console(headings, rows, "Accuracy % on the data that devices hold"))
+    return tables
 
 
 def clock_tables(records: Iterable[RunRecord]) -> list[Table]:
@@ -35,11 +36,17 @@ def clock_tables(records: Iterable[RunRecord]) -> list[Table]:
 
 def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
     """For the report."""
-    return (
+    missing = (
         _html("missing-table", *reasons(summaries))
         + "<p class='note'>Percent of the times that a device was asked. Never heard: devices of "
         "which nothing was ever merged.</p>"
-        + _html("fairness-table", *fairness(summaries))
+    )
+    headings, rows = fairness(summaries)
+    if not rows:
+        return missing
+    return (
+        missing
+        + _html("fairness-table", headings, rows)
         + "<p class='note'>Accuracy in percent on the data that devices hold: that of every label "
         "on the test set, weighted with the labels of each device, then the mean over devices. "
         "Heard least: the quarter of the devices that delivered least often.</p>"
