@@ -2,7 +2,7 @@
 
 HeteroFL: E. Diao, J. Ding, V. Tarokh, "HeteroFL: computation and communication efficient federated
 learning for heterogeneous clients", ICLR 2021. SHeteroFL: the rival in J. Hong et al., "Efficient
-split-mix federated learning", ICLR 2022.
+split-mix federated learning", ICLR 2022. In pseudo-code::
 
     a device with maximum width r: trains the leading r of all channels, sends that block
     server: every parameter is the plain mean over the devices that hold it; nobody: unchanged

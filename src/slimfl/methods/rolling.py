@@ -2,7 +2,7 @@
 
 FedRolex: S. Alam et al., "FedRolex: model-heterogeneous federated learning with rolling sub-model
 extraction", NeurIPS 2022. Federated Dropout: S. Caldas et al., "Expanding the reach of federated
-learning by reducing client resource requirements", 2018.
+learning by reducing client resource requirements", 2018. In pseudo-code::
 
     round t, a layer with n channels, a device with maximum width r:
         FedRolex:          trains a cyclic window of ceil(r n) channels that moves by one per round

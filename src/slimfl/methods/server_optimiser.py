@@ -1,7 +1,7 @@
 """A step of the server's own along the mean change of a round, for any method.
 
 FedAvgM: T. Hsu et al., 2019. FedAdam: S. Reddi et al., "Adaptive federated optimization", ICLR
-2021, with the correction of the moments that Flower has (its exponent starts at 2).
+2021, with the correction of the moments that Flower has (its exponent starts at 2)::
 
     change = merged model - model, where something arrived
     momentum: m = beta m + change;                                  model += rate m

@@ -24,7 +24,7 @@ class Rayleigh:
         return np.exp(-np.asarray(threshold, dtype=np.float64))
 
     def from_scattering(self, scattering: NDArray[np.float64]) -> Gains:
-        """|h|^2."""
+        """The power of the scattered waves."""
         return np.asarray(np.einsum("ij,ij->i", scattering, scattering))
 
     def sum_survival(self, threshold: NDArray[np.float64], copies: int) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
 """Rician fading: a line of sight beside the scatterers.
 
-h = sqrt(K / (K + 1)) + sqrt(1 / (K + 1)) s with s ~ CN(0, 1), so 2 (K + 1) |h|^2 is non-central
+h = sqrt(K / (K + 1)) + sqrt(1 / (K + 1)) s with s ~ CN(0, 1), so 2 (K + 1) g is non-central
 chi-square with 2 degrees of freedom and non-centrality 2 K, and its survival is Marcum's
 
-    Pr(|h|^2 >= t) = Q_1(sqrt(2 K), sqrt(2 (K + 1) t))
+    Pr(g >= t) = Q_1(sqrt(2 K), sqrt(2 (K + 1) t))
 
 (Simon and Alouini, Digital Communication over Fading Channels, 2nd edition, section 2.2.1.2).
 """
