@@ -1,5 +1,7 @@
 """FjORD: S. Horvath et al., "FjORD: fair and accurate federated learning under heterogeneous
-targets with ordered dropout", NeurIPS 2021. In pseudo-code::
+targets with ordered dropout", NeurIPS 2021.
+
+In pseudo-code::
 
     a device with maximum width p_max, for every batch:
         draw p uniformly from the widths up to p_max

@@ -1,5 +1,7 @@
 """Split-Mix: J. Hong et al., "Efficient split-mix federated learning for on-demand and in-situ
-customization", ICLR 2022. In pseudo-code::
+customization", ICLR 2022.
+
+In pseudo-code::
 
     the network is B narrow base networks that share nothing (model.name = "split-mix")
     a device that can hold b of them trains b base networks per round: one step on the sum of

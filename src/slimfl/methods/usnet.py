@@ -1,5 +1,7 @@
 """Federated US-Net: J. Yu, T. Huang, "Universally slimmable networks and improved training
-techniques", ICCV 2019, with federated averaging around it::
+techniques", ICCV 2019, with federated averaging around it.
+
+In pseudo-code::
 
     every batch: the sandwich rule (narrowest, widest and some widths between);
         the widest learns from the labels, the others from its output (in-place distillation);

@@ -33,7 +33,7 @@ class Nakagami:
         return self.sum_survival(threshold, 1)
 
     def from_scattering(self, scattering: NDArray[np.float64]) -> Gains:
-        """The gamma quantile that is as improbable as the power of s under an exponential distribution."""
+        """The gamma quantile as improbable as the power of s, which is exponential."""
         from scipy.special import gammainccinv
 
         power = np.einsum("ij,ij->i", scattering, scattering)

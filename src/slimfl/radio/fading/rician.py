@@ -1,6 +1,7 @@
 """Rician fading: a line of sight beside the scatterers.
 
-h = sqrt(K / (K + 1)) + sqrt(1 / (K + 1)) s with s ~ CN(0, 1), so 2 (K + 1) g is non-central
+The gain g is the squared magnitude of sqrt(K / (K + 1)) + sqrt(1 / (K + 1)) s with s ~ CN(0, 1), so
+2 (K + 1) g is non-central
 chi-square with 2 degrees of freedom and non-centrality 2 K, and its survival is Marcum's
 
     Pr(g >= t) = Q_1(sqrt(2 K), sqrt(2 (K + 1) t))
