@@ -89,7 +89,7 @@ $(RUNS): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* s
 	@mkdir -p .venv && touch $(UNDER_WAY)
 	@echo 'installing into .venv (some minutes the first time)' >&2
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --no-compile --no-deps -c constraints.txt \
+	@$(BIN)/python -m pip install -q --retries 1 --no-compile --no-deps -c constraints.txt \
 	    $(addprefix --extra-index-url ,$(TORCH_INDEX)) $$(grep '^torch==' constraints.txt)
 	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e .
 	@rm $(UNDER_WAY) && touch $@

@@ -67,7 +67,8 @@ def program(page: Path, path: str, start: str | None) -> str:
     code = (page.parent / path).read_text(encoding="utf-8")
     if start is not None:
         code = code[code.index(start) :]
-    return f"```python\n{code.rstrip()}\n```"
+    language = "toml" if path.endswith(".toml") else "python"
+    return f"```{language}\n{code.rstrip()}\n```"
 
 
 def filled(page: Path, text: str, fragments: dict[str, str]) -> str:

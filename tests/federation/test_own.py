@@ -288,8 +288,9 @@ def test_the_report_draws_no_expectation_beside_a_channel_without_one(tmp_path):
     for record, drawn in ((mine, 0), (named, 2)):
         rows = summarise([record]).groups
         plot = plots.delivered(list(zip(group([record]), rows, strict=True)), _Grey())
-        bars, diamonds = plot["data"]
-        assert (len(bars["y"]), len(diamonds["y"])) == (2, drawn)
+        [bars] = plot["stacks"]
+        diamonds = [mark for mark in plot["marks"]["values"] if mark is not None]
+        assert (len(bars["values"]), len(diamonds)) == (2, drawn)
     rows = summaries([mine, named])
     assert [row["channel"] for row in rows] == ["own", "poor"]
     assert rows[0]["own"] == {"channel": name}
@@ -305,7 +306,7 @@ def test_what_the_report_expects_is_what_the_run_s_own_channel_says(tmp_path):
     assert expected_of(mine.experiment, mine.provenance) == pytest.approx(paper**2)
     rows = summarise([mine]).groups
     plot = plots.delivered(list(zip(group([mine]), rows, strict=True)), _Grey())
-    assert len(plot["data"][1]["y"]) == 2
+    assert plot["marks"]["values"] == pytest.approx((100 * paper**2).tolist(), rel=1e-5)
 
 
 def test_measured_gains_have_no_expectation_either():

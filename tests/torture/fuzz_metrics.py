@@ -35,11 +35,15 @@ WRONG: dict[str, str] = {
 }
 
 #: What a line may lack, or have as null.
-OPTIONAL = {"loss", "training_loss", "learning_rate", "gains", "images", "multiply_adds"}
+CLOCK = ("duration_s", "clock_s", "compute_energy_j")
+OPTIONAL = {
+    *CLOCK, "loss", "training_loss", "learning_rate", "gains", "images", "multiply_adds",
+}  # fmt: skip
 
 #: (what a key holds, value): what a run might have written after all.
 FITTING = {
-    *((key, "null") for key in ("learning_rate", "gains", "images", "multiply_adds")),
+    *((key, "null") for key in ("learning_rate", "gains", "images", "multiply_adds", *CLOCK)),
+    *((key, "huge") for key in CLOCK),
     *((key, "table of 2") for key in ("loss", "training_loss")),
     *((key, "doubled") for key in ("delivered", "refused")),
     *(
