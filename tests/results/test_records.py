@@ -72,7 +72,20 @@ def test_runs_are_grouped_over_seeds_alone(make_run):
 
 def test_what_a_person_varied_stands_in_the_name(make_run):
     groups = group([make_run(), make_run(name="b", experiment={"radio__split": "optimal"})])
-    assert [each.name for each in groups] == [
-        "SlimFL (radio.split unset)", "SlimFL (radio.split optimal)"
-    ]  # fmt: skip
+    assert [each.name for each in groups] == ["SlimFL", "SlimFL (radio.split optimal)"]
+
+
+def test_what_a_split_does_not_read_is_not_in_the_name(make_run):
+    per_device = {"radio__split": "per-device"}
+    bound = make_run(name="b", experiment=per_device)
+    weighted = make_run(name="c", experiment={**per_device, "radio__split_objective": "weighted"})
+    assert [each.name for each in group([make_run(), bound, weighted])] == [
+        "SlimFL",
+        "SlimFL (radio.split per-device, radio.split_objective bound)",
+        "SlimFL (radio.split per-device, radio.split_objective weighted)",
+    ]
+
+
+def test_what_is_varied_is_not_part_of_the_scene(make_run):
+    groups = group([make_run(), make_run(name="b", experiment={"radio__split": "optimal"})])
     assert {each.scene for each in groups} == {"poor channel"}

@@ -121,8 +121,10 @@ def _compared(record: RunRecord) -> Flat:
     for key in _NOT_COMPARED:
         flat.pop(key, None)
     if flat.get("radio.split") not in ("per-device", "optimal-numeric"):
-        for key in ("split_objective", "split_weights", "first_outage"):
-            flat.pop(f"radio.{key}", None)  # no other split reads them
+        flat.pop("radio.split_objective", None)  # no other split reads it
+    for key, reader in (("first_outage", "first-outage"), ("split_weights", "weighted")):
+        if flat.get("radio.split_objective") != reader:
+            flat.pop(f"radio.{key}", None)
     flat["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
     for kind, entry in record.own.items():
         fingerprint = entry.get("fingerprint", "")
@@ -146,7 +148,9 @@ def _varied(flats: Sequence[Flat]) -> list[str]:
 
 def _name(method: str, flat: Flat, varied: list[str]) -> str:
     own = [k for k in varied if k != "method" and not k.startswith(_SCENE)]
-    words = ", ".join(f"{key} {_value(flat.get(key))}" for key in own)
+    # a key that is not set is what the method does anyhow: the others say how they differ
+    given = [key for key in own if flat.get(key) is not None]
+    words = ", ".join(f"{key} {_value(flat[key])}" for key in given)
     return f"{title(method)} ({words})" if words else title(method)
 
 
