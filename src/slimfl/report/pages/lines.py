@@ -9,6 +9,8 @@ from typing import Any
 
 from slimfl.report.pages.plots import Line
 from slimfl.results import curves
+from slimfl.results.axes import x_axes
+from slimfl.results.batteries import battery_line
 from slimfl.results.curves import POINTS, Arrivals, Curve, thin
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
@@ -43,11 +45,17 @@ class Lines:
         ]
 
     def accuracy_against_cost(self, group: Group) -> list[Line]:
-        """Accuracy in percent against energy in J, airtime in s and data sent in MB, so far."""
+        """Accuracy in percent against what was spent so far.
+
+        Transmit energy in J, airtime in s, data sent in MB, virtual time in s, and the energy of
+        computing and sending in J.
+        """
         lines = []
         for line in self.accuracy(group):
-            spent = curves.costs_until(group, [int(round) for round in line.x[0]])
+            rounds = [int(round) for round in line.x[0]]
+            spent, axes = curves.costs_until(group, rounds), x_axes(group, rounds)
             places = [spent[key] for key in ("energy_j", "airtime_s", "sent_mb")]
+            places += [axes["seconds"].values, axes["joules"].values]
             lines.append(Line(line.name, line.method, line.width, places, line.mean,
                               line.low, line.high))  # fmt: skip
         return lines
@@ -62,6 +70,17 @@ class Lines:
     def energy(self, group: Group) -> list[Line]:
         """Transmit energy so far, over rounds."""
         return [self._line(group, None, curves.energy_curve(group))]
+
+    def batteries(self, group: Group) -> list[Line]:
+        """The charge of all batteries in percent over rounds and virtual time; the first seed's."""
+        found = battery_line(group.runs[0])
+        if found is None:
+            return []
+        kept, fewer = thin(range(len(found.rounds)), self.points)
+        self.thinned |= fewer
+        left: list[float | None] = [100 * found.left_share[i] for i in kept]
+        places: list[list[float]] = [[*_picked(found.rounds, kept)], _picked(found.seconds, kept)]
+        return [Line(group.name, group.name, None, places, left, left, left)]
 
     def arrivals(self, run: RunRecord) -> Arrivals:
         """The heat map of one run."""
@@ -90,8 +109,8 @@ class Lines:
 
 
 def _numbers_per_round(group: Group) -> int:
-    """Accuracy twice, two losses, three costs; with several seeds each curve has a band."""
-    curves_per_width, costs = 4, 3
+    """Accuracy twice, two losses, five costs; with several seeds each curve has a band."""
+    curves_per_width, costs = 4, 5
     widths = len(group.runs[0].width_names)
     return widths * (curves_per_width * (3 if len(group.runs) > 1 else 1) + costs)
 

@@ -43,7 +43,7 @@ def page(records: Sequence[RunRecord]) -> str:
         ("partition", "Who holds what", sections.partition_section(groups, canvas)),
         ("experiment", "The experiment", sections.experiment_section(groups)),
     ]
-    devices = sections.devices_section(groups)
+    devices = sections.devices_section(scenes, canvas, groups)
     if devices:
         parts.insert(5, ("devices", "Who was heard", devices))
     parts = [part for part in parts if part[2]]

@@ -16,6 +16,7 @@ from slimfl.report.tables import html as tables
 from slimfl.report.tables.devices import clocks_html, devices_html
 from slimfl.results.clock import clock_summaries
 from slimfl.results.devices import group_device_summaries
+from slimfl.results.energy import computing_counted, energy_words
 from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group, title
 from slimfl.results.run_summary import LAST
@@ -26,7 +27,13 @@ _COSTS = (
     plots.Axis("transmit energy so far, J", "J"),
     plots.Axis("airtime so far, s", "s"),
     plots.Axis("data sent so far, MB", "MB"),
+    plots.Axis("virtual time so far, s", "s"),
+    plots.Axis("energy of computing and sending so far, J", "J"),
 )
+
+
+#: What the charge of batteries can be drawn over.
+_CLOCK = (plots.ROUND, plots.Axis("virtual time, s", "s"))
 
 
 class Canvas:
@@ -107,11 +114,12 @@ def accuracy_cost_section(scenes: "Scenes", canvas: Canvas) -> str:
     """Accuracy against what was spent to get there."""
     how = (
         "How accurate the model was once that much was spent, by all devices together. Vanilla FL "
-        "at one width pays for that width alone."
+        "at one width pays for that width alone. Computing is counted by a preset, and presets "
+        f"differ by two orders of magnitude: here {_presets(scenes)}."
     )
     return f"<p>{how}</p>" + _curves(
         scenes, canvas, "accuracy-cost", canvas.lines.accuracy_against_cost, _COSTS, _ACCURACY, 400,
-        "Accuracy against transmit energy, airtime or data sent",
+        "Accuracy against energy, airtime, data sent or virtual time",
     )  # fmt: skip
 
 
@@ -312,9 +320,22 @@ def _legend(segments: int) -> str:
     return f"<ul class='legend' aria-label='Colours'>{items}</ul>"
 
 
-def devices_section(groups: Sequence[Group]) -> str:
+def devices_section(scenes: "Scenes", canvas: Canvas, groups: Sequence[Group]) -> str:
     """Who was heard and why others were missing; empty where all devices are alike."""
     summaries = group_device_summaries(groups)
     maps = "".join(cell_map(group) for group in groups)
     clocks = clocks_html(clock_summaries(groups))
-    return clocks + (devices_html(summaries) + maps if summaries else "")
+    charge = _curves(
+        scenes, canvas, "batteries", canvas.lines.batteries, _CLOCK,
+        plots.Axis("charge left of all batteries, %", "%", from_zero=True), 340,
+        "Charge of all batteries together",
+    )  # fmt: skip
+    batteries = f"<h3>Batteries</h3>{charge}" if charge else ""
+    return clocks + batteries + (devices_html(summaries) + maps if summaries else "")
+
+
+def _presets(scenes: "Scenes") -> str:
+    """How the joules of the runs are counted, in words."""
+    runs = [run for groups in scenes.groups.values() for group in groups for run in group.runs]
+    words = dict.fromkeys(energy_words(run, computing_counted(run)) for run in runs if run.lines)
+    return "; ".join(words) or "none"
