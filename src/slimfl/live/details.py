@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from slimfl.config import Experiment
+from slimfl.config import Experiment, PopulationSection
 from slimfl.errors import RequestError
 from slimfl.federation import RoundRecord
 from slimfl.federation.storage.record import DamageError, read_on
@@ -21,6 +21,14 @@ from slimfl.results.groups import BUILT_IN_CHANNEL
 
 #: Of long runs with many devices, as many of the last rounds as fit in this.
 MOST_BYTES = 1 << 25
+
+
+#: Keys of the radio under which a message has one threshold, the same for all devices and rounds.
+_ONE_THRESHOLD = {
+    "channel", "noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "bandwidth_hz",
+    "spectral_efficiency", "split", "implementation_loss_db", "accounting", "bits_per_parameter",
+    "fading", "rician_k_db", "nakagami_m", "model",
+}  # fmt: skip
 
 
 def details(run: Followed, after: int) -> dict[str, Any]:
@@ -54,12 +62,15 @@ def details(run: Followed, after: int) -> dict[str, Any]:
 
 
 def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
-    """The gain from which each message is decoded; none where only the run's own code knows.
+    """The gain from which each message is decoded; none where it is not one gain for all devices.
 
     Nothing that a folder names is imported.
     """
     radio, widths = experiment.radio, experiment.model.widths
     if radio.model != BUILT_IN_CHANNEL or experiment.method not in method_names(widths):
+        return []
+    alike = experiment.population == PopulationSection() and radio.split != "per-device"
+    if not alike or not set(radio.model_dump(exclude_defaults=True)) <= _ONE_THRESHOLD:
         return []
     messages = full_assignment(method(experiment.method, widths), len(widths)).messages
     try:
