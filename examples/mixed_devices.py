@@ -8,7 +8,7 @@ over a cell), with half-size images and the paper's local work:
     $S --method vanilla-0.5x,vanilla-1.0x,slimfl --out runs/mixed/one-split
     $S --method slimfl --set radio.split=per-device --grid radio.split_objective=bound,weighted \
        --out runs/mixed/per-device
-    python ../../examples/mixed_devices.py runs/mixed
+    python ../../examples/mixed_devices.py runs/mixed/*
 """
 
 import math
@@ -20,6 +20,7 @@ from statistics import fmean, stdev
 from scipy.stats import t
 
 from slimfl.results import RunRecord, find, group
+from slimfl.results.devices import LEAST_HEARD, device_summary
 
 #: Evaluations at the end of a run whose mean is its accuracy.
 LAST = 3
@@ -51,10 +52,20 @@ def heard(record: RunRecord) -> float:
     return 100 * sum(line.delivered[0] for line in record.lines) / asked
 
 
+def fairness(runs: Sequence[RunRecord]) -> str:
+    """Accuracy of every width on the data of the devices heard least, over evaluated rounds."""
+    found = [
+        summary.accuracy.get(LEAST_HEARD, {}) for run in runs if (summary := device_summary(run))
+    ]
+    widths = dict.fromkeys(width for each in found for width in each)
+    return " / ".join(spread([100 * each[width] for each in found]) for width in widths)
+
+
 def table(records: Iterable[RunRecord]) -> list[str]:
     """One row per method and scene, in Markdown."""
-    head = ("devices", "method", "seeds", "0.5x, %", "1.0x, %", "heard, %", "time, s",
-            "sending, J", "computing, J", "0.5x over SlimFL", "1.0x over SlimFL")  # fmt: skip
+    head = ("devices", "method", "seeds", "0.5x, %", "1.0x, %", "heard, %", "heard least, %",
+            "time, s", "sending, J", "computing, J", "0.5x over SlimFL",
+            "1.0x over SlimFL")  # fmt: skip
     rows = [head, ("---",) * len(head)]
     groups = group(records)
     plain = {each.scene: each for each in groups if each.name == "SlimFL"}
@@ -65,6 +76,7 @@ def table(records: Iterable[RunRecord]) -> list[str]:
         }
         cells += [spread(values) if values else "" for values in known.values()]
         cells.append(spread([heard(run) for run in each.runs]))
+        cells.append(fairness(each.runs))
         cells.append(f"{fmean(run.lines[-1].clock_s or 0 for run in each.runs):.0f}")
         cells.append(f"{fmean(sum(line.energy_j for line in run.lines) for run in each.runs):.3f}")
         computing = [sum(line.compute_energy_j or 0 for line in run.lines) for run in each.runs]
