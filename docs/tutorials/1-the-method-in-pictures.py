@@ -26,7 +26,7 @@ from slimfl.radio import noise_to_power, signal
 
 # %%
 layer = SlimConv2d(16, 16, 1, bias=False)
-numbers = segments(layer, (0.5, 1.0)).of.reshape(16, 16) + 1
+numbers = segments(layer, (0.5, 1.0)).segment_of.reshape(16, 16) + 1
 figure, axes = plt.subplots(figsize=(3, 2.6))
 picture = axes.imshow(numbers, cmap=plt.get_cmap("viridis", 2))
 figure.colorbar(picture, ticks=[1.25, 1.75], label="segment").ax.set_yticklabels(["1", "2"])
