@@ -25,6 +25,7 @@ from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import resume, run
+from slimfl.cli.study import study
 from slimfl.cli.watch import watch
 from slimfl.errors import Interrupted, RequestError, RunError
 
@@ -64,6 +65,7 @@ for command in (
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(study, name="study")
 app.add_typer(data, name="data")
 app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")

@@ -1,7 +1,7 @@
 """`slimfl reproduce`: the paper's tables and figures, ours beside them, and a verdict on each."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ from slimfl.cli.output import Json, Place, aside, duration, show, show_json
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
+    from slimfl.reproduction.cells.cell import Cell
     from slimfl.reproduction.cells.status import Status
     from slimfl.reproduction.exhibits.exhibit import Exhibit
 
@@ -19,17 +20,18 @@ DEFAULT = "make"
 _HELP = ("-h", "--help")
 
 
-class _MakeByDefault(PlainGroup):
+class MakeByDefault(PlainGroup):
     """`slimfl reproduce table3` is `slimfl reproduce make table3`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in where the first word is none."""
         if not args or args[0] not in (*self.commands, *_HELP):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
 
 reproduce = typer.Typer(
-    cls=_MakeByDefault,
+    cls=MakeByDefault,
     help="Reproduce the paper. Without one of these commands: make, so that `slimfl reproduce "
     "table3` makes table III; `slimfl reproduce make --help` has its options.",
 )
@@ -140,10 +142,7 @@ def status(
 
     cells = cells_of(recipes(what or ["all"]), named(scale))
     found = look(scale, cells, cache, archive, workers or available_cores())
-    if json:
-        show_json(found.as_json())
-        return
-    show(_status_table(found), _time_left(found))
+    show_status(found, json)
 
 
 @reproduce.command(cls=PlainCommand)
@@ -156,15 +155,20 @@ def pack(
 
     Those that are not finished are packed, too.
     """
-    from slimfl.errors import RequestError
-    from slimfl.reproduction.cells.archive import find
-    from slimfl.reproduction.cells.archive import pack as put
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.reproduce import every_cell
 
+    show_packed(every_cell(named("paper")), cache, archive, json)
+
+
+def show_packed(cells: "Sequence[Cell]", cache: Path, archive: Path, json: bool) -> None:
+    """Pack some runs and say which."""
+    from slimfl.errors import RequestError
+    from slimfl.reproduction.cells.archive import find
+    from slimfl.reproduction.cells.archive import pack as put
+
     if not cache.is_dir():
         raise RequestError(f"there is no folder {cache}; give the --cache that has the runs")
-    cells = every_cell(named("paper"))
     packed = [(cell.name, entry.rounds) for cell in cells if (entry := put(cell, cache, archive))]
     there = [entry for cell in cells if (entry := find(archive, cell))]
     megabytes = sum(entry.size_bytes for entry in there) / 1e6
@@ -207,6 +211,14 @@ def verify(
     if differing:
         told = "; ".join(f"{each.name}, {each.difference}" for each in differing)
         raise RunError(f"{len(differing)} of {len(results)} runs differ from {archive}: {told}")
+
+
+def show_status(found: "Status", json: bool) -> None:
+    """How far runs are, and the time left."""
+    if json:
+        show_json(found.as_json())
+    else:
+        show(_status_table(found), _time_left(found))
 
 
 def _status_table(found: "Status") -> Any:

@@ -178,10 +178,15 @@ class RadioSection(Section):
     bandwidth_hz: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] = 75e6
     spectral_efficiency: Rate | tuple[Rate, ...] = 1.5
     """u/W in bit/s/Hz: one number for all segments, or one each."""
-    split: Literal["optimal", "optimal-numeric", "per-device"] | tuple[Positive, ...] | None = None
+    split: (
+        Literal["optimal", "optimal-numeric", "per-device", "learned"] | tuple[Positive, ...] | None
+    ) = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
-    gain under `split_objective`; a far device then sends the first segments alone."""
+    gain under `split_objective`; a far device then sends the first segments alone.
+    `learned`: the same, from what the server has decoded so far instead of the true mean gain."""
+    split_drift_db: Annotated[float, Field(ge=0, le=20)] = 0.5
+    """`learned`: how much a mean gain may change from one round to the next; 0: devices rest."""
     split_objective: Literal["bound", "delivered", "first-outage", "weighted"] = "bound"
     """What a split per device is best for: theorem 1's bound over all devices, the expected number
     of delivered parameters, `first_outage` for segment 1, or the sum of the decoding probabilities,
@@ -367,18 +372,20 @@ class RadioSection(Section):
             "outage",
             "superposition",
         )
-        if self.split == "per-device" and not (
+        if self.split_for_each_device and not (
             alone
             and not self.shadowing_db
             and not self.residual_interference
             and self.max_attempts == 1
         ):
             raise ValueError(
-                'radio.split = "per-device" is derived for Rayleigh fading, the outage decoder, '
+                f'radio.split = "{self.split}" is derived for Rayleigh fading, the outage decoder, '
                 "superposition and one attempt; give a split for all, or leave those as they are"
             )
-        if self.split_objective == "weighted" and self.split != "per-device":
-            raise ValueError('radio.split_objective = "weighted" needs radio.split = "per-device"')
+        if self.split_objective == "weighted" and not self.split_for_each_device:
+            raise ValueError(
+                'radio.split_objective = "weighted" needs radio.split = "per-device" or "learned"'
+            )
         if self.model == "rate-adaptive" and self.multiplexing != "superposition":
             raise ValueError(
                 'radio.model = "rate-adaptive" needs radio.multiplexing = "superposition"'
@@ -389,6 +396,11 @@ class RadioSection(Section):
                 "radio.fading_process as they are"
             )
         return self
+
+    @property
+    def split_for_each_device(self) -> bool:
+        """Whether every device has a split of its own."""
+        return self.split in ("per-device", "learned")
 
     @property
     def noise(self) -> float:
@@ -605,6 +617,11 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _split_per_device_of_rayleigh_links(self) -> Experiment:
+        if self.radio.split == "learned" and self.time.mode == "asynchronous":
+            raise ValueError(
+                'radio.split = "learned" learns round by round; choose another time.mode than '
+                '"asynchronous", or radio.split = "per-device"'
+            )
         if self.radio.split == "per-device" and self.radio.gains == "measured":
             raise ValueError(
                 'radio.split = "per-device" is set from the mean gain, which is not known where '

@@ -38,10 +38,11 @@ def delivery_probabilities(
 ) -> Floats | None:
     """[device, segment]: how often each segment of an asked device arrives, in the first round.
 
-    None where the channel has no closed form, or devices measure their gains. A device that cannot
-    be reached delivers nothing; that some do not answer (`federation.dropout`) is left out here.
+    None where the channel has no closed form, devices measure their gains, or the split is learned.
+    A device that cannot be reached delivers nothing; that some do not answer (`federation.dropout`)
+    is left out here.
     """
-    if experiment.radio.gains == "measured":
+    if experiment.radio.gains == "measured" or experiment.radio.split == "learned":
         return None
     segments = len(experiment.model.widths)
     maker = signals or SignalMaker(experiment.radio, segments)

@@ -23,6 +23,8 @@ class RoundBook:
         self.gains: list[float] = []
         self.arrived: list[tuple[int, ...]] = []
         """The segments that came through of each."""
+        self.decoded: list[int] = []
+        """How many messages of each were decoded."""
         self.refused: list[int] = []
         self.losses = MeanLosses(widths)
         self.images = 0
@@ -39,6 +41,7 @@ class RoundBook:
         self.ledger.add(links, signals, receptions)
         self.rows += rows
         self.gains += links.gains.tolist()
+        self.decoded += receptions.decoded.tolist()
         self.arrived += [
             sent.segments_decoded(count)
             for sent, count in zip(signals, receptions.decoded.tolist(), strict=True)

@@ -115,7 +115,7 @@ class Setting:
                 "samples it holds, and so would who is counted"
             )
         self.signals = SignalMaker(experiment.radio, len(widths), tuple(self.segment_bits.tolist()))
-        if self.signals.per_device:
+        if experiment.radio.split == "per-device":
             ratios = mean_noise_to_power(self.channel, self.population)
             self.signals.look_at(self.population, ratios, self.segments.sizes.tolist())
         choice = engine(Workload(experiment, self.dataset, self.partition), self.network)

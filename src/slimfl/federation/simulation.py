@@ -41,7 +41,7 @@ from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
 from slimfl.population import Device, Population, widest_widths
 from slimfl.population.participation import cohort
-from slimfl.radio import heard
+from slimfl.radio import GainBelief, Links, heard, noise_to_power
 from slimfl.rng import generator
 
 log = logging.getLogger(__name__)
@@ -66,6 +66,12 @@ class Simulation(Setting):
         self.channel_state = checked_state(
             self.channel_words, self.channel.start(self.population, experiment.seed)
         )
+        self.belief: GainBelief | None = None
+        if experiment.radio.split == "learned":
+            radio = experiment.radio
+            self.belief = GainBelief(
+                len(self.population), noise_to_power(radio), radio.split_drift_db
+            )
         asynchronous = experiment.time.mode == "asynchronous"
         self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
@@ -96,6 +102,8 @@ class Simulation(Setting):
         self.channel_state = _taken(tensors, "channel/")
         self.clock_s = checkpoint.state.get("clock_s", 0.0)
         self.batteries.restore(_taken(tensors, "clock/"))
+        if self.belief is not None:
+            self.belief.restore(_taken(tensors, "belief/"))
         if self.asynchronous is not None:
             under_way = _taken(tensors, "flight/")
             self.asynchronous.restore(under_way, checkpoint.state["asynchronous"])
@@ -110,11 +118,13 @@ class Simulation(Setting):
 
     @property
     def _kept(self) -> State:
-        """What method, channel and batteries keep, by the names that a checkpoint has for it."""
+        """What method, channel, batteries and belief keep, by their names in a checkpoint."""
+        believed = self.belief.state() if self.belief is not None else {}
         return {
             **{f"method/{name}": value for name, value in self.method_state.items()},
             **{f"channel/{name}": value for name, value in self.channel_state.items()},
             **{f"clock/{name}": value for name, value in self.batteries.state().items()},
+            **{f"belief/{name}": value for name, value in believed.items()},
         }
 
     @property
@@ -190,10 +200,18 @@ class Simulation(Setting):
         links, state = self.channel.links(self.channel_state, number, devices, seed)
         state = checked_state(self.channel_words, state, self.channel_state)
         messages = (each.messages for each in assignments)
-        signals = self.signals.signals(messages, links.noise_to_power)
+        signals = self.signals.signals(messages, self._known_noise_to_power(devices, links))
         costs = task_costs(self, number, devices, assignments, signals, links)
         unable = sorted({*asked.ids.tolist()} - {*devices.ids.tolist()})
         return Work(devices, assignments, signals, links, state, costs, unable)
+
+    def _known_noise_to_power(self, devices: Population, links: Links) -> NDArray[np.float64]:
+        """The c / P by which devices split their power: the true one, or the server's belief."""
+        if self.belief is None:
+            return links.noise_to_power
+        every = self.belief.noise_to_power(self.population.ids)
+        self.signals.look_at(self.population, every, self.segments.sizes.tolist())
+        return self.belief.noise_to_power(devices.ids)
 
     def _limited(self, devices: Population, number: int) -> Population:
         """The devices as wide as the policy lets them be in a round."""
@@ -233,6 +251,9 @@ class Simulation(Setting):
         )
         for _ in stream:  # what a method does not look at was trained and sent all the same
             pass
+        if self.belief is not None:
+            sent = [plan.signals[row] for row in book.rows]
+            self.belief.observe(plan.devices.ids[book.rows], sent, book.decoded)
         before_s = self.clock_s
         self.channel_state, self.round = plan.channel_state, plan.round
         self.clock_s += plan.timing.duration_s

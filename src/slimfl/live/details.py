@@ -69,7 +69,7 @@ def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
     radio, widths = experiment.radio, experiment.model.widths
     if radio.model != BUILT_IN_CHANNEL or experiment.method not in method_names(widths):
         return []
-    alike = experiment.population == PopulationSection() and radio.split != "per-device"
+    alike = experiment.population == PopulationSection() and not radio.split_for_each_device
     if not alike or not set(radio.model_dump(exclude_defaults=True)) <= _ONE_THRESHOLD:
         return []
     messages = full_assignment(method(experiment.method, widths), len(widths)).messages

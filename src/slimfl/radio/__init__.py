@@ -43,6 +43,7 @@ from slimfl.radio.fading import (
     doppler_correlation,
     doppler_hz,
 )
+from slimfl.radio.gain_belief import GainBelief
 from slimfl.radio.ledger import PAPER_MODEL_BITS, Ledger, RadioCost, segment_bits
 from slimfl.radio.link import (
     OutageLink,
@@ -88,6 +89,7 @@ __all__ = [
     "Fading",
     "FadingProcess",
     "FreeSpace",
+    "GainBelief",
     "Gains",
     "GaussianFading",
     "InTurnAtLowerPower",

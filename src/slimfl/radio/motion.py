@@ -74,6 +74,11 @@ class MovingChannel:
         """None: they change with every step."""
         return None
 
+    def noise_to_power(self, devices: Population) -> Floats:
+        """c / P of every device where it began; links know where it is."""
+        known: Floats = self.still.noise_to_power(devices)  # type: ignore[attr-defined]
+        return known
+
     def _walk(
         self, place: NDArray[Any], target: NDArray[Any], radius: float, seed: int, round: int
     ) -> tuple[Floats, Floats]:

@@ -29,7 +29,7 @@ class SignalMaker:
         self, section: RadioSection, segments: int, segment_bits: tuple[float, ...] = ()
     ) -> None:
         self.section, self.segments, self.segment_bits = section, segments, segment_bits
-        self.per_device = section.split == "per-device"
+        self.per_device = section.split_for_each_device
         self.weights: tuple[float, ...] = section.split_weights or (1.0,) * segments
         """Of every segment, for the sum of decoding probabilities that a split makes largest."""
         self._made: dict[tuple[Messages, int], Signal] = {}
@@ -40,11 +40,14 @@ class SignalMaker:
         """Settle the weights of a split per device: from all devices, or from segment sizes."""
         if not self.per_device:
             return
+        before = self.weights
         if self.section.split_objective == "delivered":
             self.weights = tuple(float(size) for size in sizes)
         if self.section.split_objective == "bound":
             rates = segment_rates(self.section, self.segments, self.segment_bits)
             self.weights = bound_weights(rates, _crowds(population, noise_to_power))
+        if self.weights != before:
+            self._made.clear()
 
     def signals(self, messages: Iterable[Messages], noise_to_power: Floats) -> list[Signal]:
         """What every device puts on the air, from its messages and its c / P."""

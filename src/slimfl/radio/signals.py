@@ -42,7 +42,7 @@ def power_split(
     """The configured split, or the one that its name stands for."""
     superposed = section.multiplexing == "superposition"
     match section.split:
-        case "per-device":  # of no device in particular
+        case "per-device" | "learned":  # of no device in particular
             return optimal_split(rates)
         case "optimal" if superposed and not section.residual_interference:
             return optimal_split(rates)

@@ -120,7 +120,7 @@ def _compared(record: RunRecord) -> Flat:
     flat = dict(_flatten(record.experiment.model_dump(mode="json")))
     for key in _NOT_COMPARED:
         flat.pop(key, None)
-    if flat.get("radio.split") not in ("per-device", "optimal-numeric"):
+    if flat.get("radio.split") not in ("per-device", "learned", "optimal-numeric"):
         flat.pop("radio.split_objective", None)  # no other split reads it
     for key, reader in (("first_outage", "first-outage"), ("split_weights", "weighted")):
         if flat.get("radio.split_objective") != reader:

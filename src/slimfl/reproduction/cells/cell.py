@@ -132,4 +132,9 @@ def cell(
         "federation__convergence_accuracy": scale.convergence_accuracy,
         **scale.local_work(devices),
     }
-    return Cell(config.load(**(values | changes))[0])
+    return cell_of(**(values | changes))
+
+
+def cell_of(**values: Any) -> Cell:
+    """The run that these keys describe, with two underscores for the dot."""
+    return Cell(config.load(**values)[0])

@@ -1,0 +1,171 @@
+"""The figures of the studies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slimfl.report.figures import colours
+from slimfl.report.figures.drawing import canvas, grid
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One square of the map: who is best in a setting, and by how much."""
+
+    row: str
+    column: str
+    panel: str
+    winner: str
+    lead: float
+    tie: bool
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method's place between a cost and an accuracy."""
+
+    name: str
+    cost: float
+    accuracy: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """Means over seeds along some axis."""
+
+    name: str
+    x: Sequence[float]
+    mean: Sequence[float]
+    deviation: Sequence[float]
+    dashed: bool = False
+
+
+def regime_map(verdicts: Sequence[Verdict], panels: Sequence[str]) -> Figure:
+    """Who is best where: colour is the method, hatching a tie, the number the lead in points."""
+    rows = list(dict.fromkeys(each.row for each in verdicts))
+    columns = list(dict.fromkeys(each.column for each in verdicts))
+    palette = colours.by_name(["SlimFL", *sorted({each.winner for each in verdicts})])
+    with grid(1, len(panels), 4.4 * len(panels) + 1.2, 0.42 * len(rows) + 1.5) as (figure, axes):
+        for axis, panel in zip(axes, panels, strict=True):
+            axis.grid(False)
+            for each in (one for one in verdicts if one.panel == panel):
+                x, y = columns.index(each.column), rows.index(each.row)
+                _square(axis, x, y, palette[each.winner], each)
+            axis.set_xlim(-0.5, len(columns) - 0.5)
+            axis.set_ylim(len(rows) - 0.5, -0.5)
+            axis.set_xticks(range(len(columns)), [c.replace(" (", "\n(") for c in columns])
+            axis.set_yticks(range(len(rows)), rows if axis is axes[0] else [""] * len(rows))
+            axis.tick_params(length=0)
+            axis.set_title(f"at {panel}")
+            axis.set_xlabel("channel (noise)")
+        _legend(figure, palette, any(each.tie for each in verdicts))
+    return figure
+
+
+def _square(axis: Axes, x: int, y: int, colour: str, each: Verdict) -> None:
+    from matplotlib.patches import Rectangle
+
+    axis.add_patch(
+        Rectangle(
+            (x - 0.48, y - 0.46),
+            0.96,
+            0.92,
+            facecolor=colour,
+            alpha=0.28 if each.tie else 0.85,
+            hatch="////" if each.tie else None,
+            edgecolor="#8b959e",
+            linewidth=0,
+        )
+    )
+    axis.text(x, y, f"+{each.lead:.1f}", ha="center", va="center", fontsize=8,
+              color="#1d2329" if each.tie else "white",
+              weight="normal" if each.tie else "bold",
+              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8}
+              if each.tie else None)  # fmt: skip
+
+
+def _legend(figure: Figure, palette: dict[str, str], ties: bool) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(facecolor=colour, label=name) for name, colour in palette.items()]
+    if ties:
+        handles.append(Patch(facecolor="#e4e7ea", edgecolor="#8b959e", hatch="////", label="tie"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def pareto_figure(panels: dict[str, Sequence[Point]], cost: str, title: str) -> Figure:
+    """Accuracy against a cost, a panel per width; those that nobody beats in both are joined."""
+    names = dict.fromkeys(point.name for points in panels.values() for point in points)
+    styles = _markers(list(names))
+    with grid(1, len(panels), 4.1 * len(panels) + 0.4, 4.6) as (figure, axes):
+        for axis, (panel, points) in zip(axes, panels.items(), strict=True):
+            front = pareto_front(points)
+            axis.plot([p.cost for p in front], [p.accuracy for p in front], color="#b4bcc4",
+                      linewidth=1.2, zorder=1)  # fmt: skip
+            for point in points:
+                colour, marker = styles[point.name]
+                axis.errorbar(point.cost, point.accuracy, yerr=point.deviation or None,
+                              color=colour, marker=marker, ms=7, mew=1.5, capsize=2,
+                              mfc=colour if point in front else "white", linestyle="none",
+                              label=point.name)  # fmt: skip
+            axis.set_xlabel(cost)
+            axis.set_title(f"{title}, at {panel}" if panel == next(iter(panels)) else f"at {panel}")
+        axes[0].set_ylabel("accuracy, %")
+        handles: dict[str, Artist] = {}
+        for axis in axes:
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
+    return figure
+
+
+def pareto_front(points: Sequence[Point]) -> list[Point]:
+    """The points that no other beats in both, the cheapest first.
+
+    >>> some = [Point("a", 1, 70, 0), Point("b", 2, 60, 0), Point("c", 3, 80, 0)]
+    >>> [point.name for point in pareto_front(some)]
+    ['a', 'c']
+    """
+    front: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.cost, -p.accuracy)):
+        if not front or point.accuracy > front[-1].accuracy:
+            front.append(point)
+    return front
+
+
+def _markers(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """A colour and a shape for every name; variants of SlimFL are blue."""
+    shapes = "osD^vP*Xhp<>"
+    slim = [name for name in names if name.startswith("SlimFL")]
+    rest = [name for name in names if name not in slim]
+    made = {name: (colours.BLUE, shapes[i % len(shapes)]) for i, name in enumerate(slim)}
+    for i, name in enumerate(rest):
+        made[name] = (colours.METHODS[i % len(colours.METHODS)], shapes[i % len(shapes)])
+    return made
+
+
+def line_figure(lines: Sequence[Line], x: str, y: str, title: str, *, log: bool = False) -> Figure:
+    """Some quantities over an axis, with bars of one deviation over seeds."""
+    names = list(dict.fromkeys(line.name for line in lines))
+    palette = colours.by_name(names)
+    with canvas(6.2, 3.9) as (figure, axes):
+        for line in lines:
+            axes.errorbar(line.x, line.mean, yerr=line.deviation, color=palette[line.name],
+                          linestyle="--" if line.dashed else "-", marker="o", ms=4, capsize=2,
+                          label=line.name)  # fmt: skip
+        if log:
+            axes.set_xscale("log")
+            points = sorted({value for line in lines for value in line.x})
+            axes.set_xticks(points, [f"{value:g}" for value in points])
+            axes.minorticks_off()
+        axes.set(xlabel=x, ylabel=y, title=title)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2)
+    return figure

@@ -1,0 +1,113 @@
+"""How many local steps per round, with the same number of steps in all.
+
+Fewer steps mean more rounds, more uploads and more energy on the air; more steps let the devices
+drift apart. The setting is that of `regimes` with the poor channel, all devices in one place.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+from slimfl.reproduction.cells.cell import Cell
+from slimfl.reproduction.exhibits.exhibit import Table
+from slimfl.results.groups import title
+from slimfl.studies import standing
+from slimfl.studies.drawings import Line, line_figure
+from slimfl.studies.regimes import METHODS, Regime
+from slimfl.studies.scale import StudyScale
+from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+
+SETTING = Regime("poor", "same", 0.1)
+#: Steps per round, as multiples of the other studies'.
+MULTIPLES = (0.25, 0.5, 1, 2, 4)
+COMPARED = {"slimfl": ("0.5x", "1.0x"), "vanilla-1.0x": ("1.0x",)}
+
+
+def runs_of(scale: StudyScale, method: str, multiple: float) -> list[Cell]:
+    """A method with some number of steps per round, under every seed."""
+    return scale.each_seed(
+        method,
+        rounds=max(1, round(scale.rounds / multiple)),
+        **{
+            **METHODS[method],
+            **SETTING.changes,
+            "training__steps": max(1, round(scale.steps * multiple)),
+            "federation__evaluate_every": max(1, round(scale.evaluate_every / multiple)),
+        },
+    )
+
+
+def cells(scale: StudyScale) -> list[Cell]:
+    """Every method with every number of steps."""
+    return [c for multiple in MULTIPLES for m in COMPARED for c in runs_of(scale, m, multiple)]
+
+
+def answer(scale: StudyScale, runs: Runs) -> Answer:
+    """Accuracy over steps per round."""
+    rows, lines, data = [], [], {}
+    for method, widths in COMPARED.items():
+        for width in widths:
+            found = {m: _one(scale, method, width, m, runs) for m in MULTIPLES}
+            known = {m: each for m, each in found.items() if each.by_seed}
+            if not known:
+                continue
+            name = f"{title(method)} at {width}"
+            lines.append(
+                Line(
+                    name,
+                    [scale.steps * m for m in known],
+                    [each.mean for each in known.values()],
+                    [each.deviation for each in known.values()],
+                    dashed=method != "slimfl",
+                )
+            )
+            data[name] = {f"{scale.steps * m:g}": dict(e.by_seed) for m, e in known.items()}
+            rows.append([name, *(str(each) if each.by_seed else "" for each in found.values())])
+    energy = [_sending_j(scale, m, runs) for m in MULTIPLES]
+    rows.append(
+        ["SlimFL, energy on the air, J", *("" if e is None else f"{e:.3f}" for e in energy)]
+    )
+    headings = ["accuracy, %", *(f"{scale.steps * m:g} steps" for m in MULTIPLES)]
+    sentences = []
+    slim = data.get("SlimFL at 1.0x", {})
+    if slim:
+        best = max(slim, key=lambda steps: fmean(slim[steps].values()))
+        sentences.append(
+            f"With {scale.rounds * scale.steps:,} local steps in all, SlimFL's full width is most "
+            f"accurate with {best} steps per round ({fmean(slim[best].values()):.1f}%)."
+        )
+    pictures = []
+    if lines:
+        drawn = line_figure(lines, "local steps per round", "accuracy, %",
+                            "alpha 0.1, poor channel", log=True)  # fmt: skip
+        pictures.append(Picture("steps", "Accuracy after the same number of steps in all.", drawn))
+    table = Titled("steps", "Final accuracy by steps per round.", Table(headings, rows))
+    return Answer(sentences, [table], pictures, data)
+
+
+def _finished(scale: StudyScale, method: str, multiple: float, runs: Runs) -> list[Any]:
+    cells = runs_of(scale, method, multiple)
+    return [runs[c] for c in cells if c in runs and len(runs[c].lines) >= c.rounds]
+
+
+def _one(
+    scale: StudyScale, method: str, width: str, multiple: float, runs: Runs
+) -> standing.Standing:
+    records = _finished(scale, method, multiple, runs)
+    return standing.final_standing(method, records, width, scale.last)
+
+
+def _sending_j(scale: StudyScale, multiple: float, runs: Runs) -> float | None:
+    records = _finished(scale, "slimfl", multiple, runs)
+    spent = [sum(line.energy_j for line in record.lines) for record in records]
+    return fmean(spent) if spent else None
+
+
+STUDY = Study(
+    "local-work",
+    "How much to train between uploads",
+    "How many local steps per round are best, if the number of steps in all is the same?",
+    cells,
+    answer,
+)

@@ -1,0 +1,92 @@
+"""How much work a study does: rounds, local steps, seeds and test images of each of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from slimfl.errors import RequestError
+from slimfl.reproduction.cells.cell import Cell, cell_of
+
+
+@dataclass(frozen=True)
+class StudyScale:
+    """One size of a study."""
+
+    name: str
+    rounds: int
+    steps: int
+    """Local steps of 16 images per device and round, with 10 devices."""
+    seeds: int
+    test_samples: int | None
+    evaluate_every: int
+    last: int
+    """How many evaluations at the end are averaged into a final accuracy."""
+
+    def cell(self, method: str, seed: int, *, rounds: int | None = None, **changes: Any) -> Cell:
+        """A run of the study; `changes` are further keys with two underscores for the dot.
+
+        Images have half their sides, which takes a quarter of the work. Moments begin anew in every
+        round, as in the papers of all rivals, and the learning rate is three times the
+        reproduction's, with which SlimFL passes 80% at alpha = 1 within 50 rounds.
+        """
+        values: dict[str, Any] = {
+            "method": method,
+            "seed": seed,
+            "threads": 1,
+            "rounds": self.rounds if rounds is None else rounds,
+            "data__downscale": 2,
+            "data__test_samples": self.test_samples,
+            "training__steps": self.steps,
+            "training__learning_rate": 0.003,
+            "training__optimiser_state": "fresh",
+            "federation__evaluate_every": self.evaluate_every,
+        }
+        return cell_of(**(values | changes))
+
+    def each_seed(self, method: str, **changes: Any) -> list[Cell]:
+        """The same run under every seed."""
+        return [self.cell(method, seed, **changes) for seed in range(self.seeds)]
+
+    @property
+    def words(self) -> str:
+        """What is run, in one sentence."""
+        tested = "all" if self.test_samples is None else f"the first {self.test_samples:,}"
+        return (
+            f"Fashion-MNIST at half its sides (14 x 14), {self.rounds} rounds of {self.steps} "
+            f"local steps of 16 images unless a table says otherwise, {self.seeds} seeds, tested "
+            f"on {tested} test images every {self.evaluate_every} rounds. A final accuracy is the "
+            f"mean of the last {self.last} tests."
+        )
+
+
+SCALES = {
+    "smoke": StudyScale(
+        name="smoke",
+        rounds=4,
+        steps=5,
+        seeds=2,
+        test_samples=500,
+        evaluate_every=2,
+        last=1,
+    ),
+    "standard": StudyScale(
+        name="standard",
+        rounds=50,
+        steps=100,
+        seeds=3,
+        test_samples=None,
+        evaluate_every=5,
+        last=3,
+    ),
+}
+
+
+def scale(name: str) -> StudyScale:
+    """A scale by its name."""
+    try:
+        return SCALES[name]
+    except KeyError:
+        raise RequestError(
+            f"there is no scale {name!r} of studies; choose one of {', '.join(SCALES)}"
+        ) from None

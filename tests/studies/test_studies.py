@@ -1,0 +1,73 @@
+"""Studies end to end at the smallest size: runs, answers, files, and what is unfinished."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slimfl.config import dump
+from slimfl.studies import STUDIES
+from slimfl.studies.make import cells_of, make, write
+from slimfl.studies.scale import SCALES
+from slimfl.studies.standing import final_standing, standing_within
+from slimfl.sweeps.job import complete
+
+TINY = replace(SCALES["smoke"], rounds=2, steps=2, seeds=2, test_samples=100, evaluate_every=1)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of two studies; others find those that they share."""
+    folder = tmp_path_factory.mktemp("cells")
+    for cell in cells_of([STUDIES["split"], STUDIES["widths"]], TINY):
+        complete(cell.job(folder))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["split", "widths"])
+def test_a_finished_study_says_what_it_found(name: str, cache: Path, tmp_path: Path) -> None:
+    made = make(STUDIES[name], TINY, cache, run=False)
+    assert made.lacking == []
+    document = write(made, tmp_path, f"slimfl study {name}")
+    assert json.loads(json.dumps(document)) == json.loads((tmp_path / "results.json").read_text())
+    assert document["answer"]
+    for picture in document["pictures"]:
+        assert (tmp_path / picture["file"]).stat().st_size > 5000
+    page = (tmp_path / "index.html").read_text()
+    assert made.study.question in page
+    assert "not finished" not in page
+    rows = sum(len(table["rows"]) for table in document["tables"])
+    assert rows == (10 if name == "split" else 5)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_answers_from_whatever_is_there(name: str, cache: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "nothing", cache):
+        made = make(STUDIES[name], TINY, folder, run=False)
+        document = write(made, tmp_path / name, "command")
+        lacking = {job.name for c in made.cells if (job := c.job(folder)).rounds_done < c.rounds}
+        assert set(document["lacking"]) == lacking
+
+
+def test_accuracies_and_energy_are_those_of_the_records(cache: Path) -> None:
+    cells = STUDIES["widths"].cells(TINY)[: TINY.seeds]
+    records = [record for cell in cells if (record := cell.record(cache))]
+    last = final_standing("one", records, "1.0x", last=1)
+    for record in records:
+        seed = record.experiment.seed
+        assert last.by_seed[seed] == 100 * record.lines[-1].accuracy["1.0x"]
+    spent = {r.experiment.seed: r.lines[0].energy_j + (r.lines[0].compute_energy_j or 0)
+             for r in records}  # fmt: skip
+    within = standing_within("one", records, "1.0x", 1, spent)
+    first = {r.experiment.seed: 100 * r.lines[0].accuracy["1.0x"] for r in records}
+    assert dict(within.by_seed) == first
+    nothing = standing_within("one", records, "1.0x", 1, {s: e / 2 for s, e in spent.items()})
+    assert not nothing.by_seed
+
+
+def test_every_run_of_every_study_can_be_described() -> None:
+    for study in STUDIES.values():
+        cells = study.cells(SCALES["standard"])
+        assert len({c.name for c in cells}) == len({dump(c.experiment) for c in cells})
+        assert {c.experiment.seed for c in cells} == set(range(SCALES["standard"].seeds))
