@@ -19,7 +19,7 @@ from slimfl.training import state_shapes
 MADE_WITH = "made_with"
 
 #: How the names of arrays begin that a method, a channel or the clock keeps.
-KEPT = ("method/", "channel/", "clock/")
+KEPT = ("method/", "channel/", "clock/", "belief/")
 
 _WAY_OUT = (
     "put back what belongs to this folder, start the changed experiment in a new one with "
@@ -70,6 +70,10 @@ def check_fits(
     left_j = checkpoint.tensors.get("clock/battery_left_j", np.zeros(0))
     if left_j.dtype != np.float64 or not (left_j >= 0).all():
         raise _unfit(checkpoint, "its batteries hold what no battery does")
+    mean = checkpoint.tensors.get("belief/mean", np.zeros(0))
+    variance = checkpoint.tensors.get("belief/variance", np.zeros(0))
+    if not (np.isfinite(mean).all() and (variance > 0).all() and np.isfinite(variance).all()):
+        raise _unfit(checkpoint, "its belief of the devices' gains is no belief")
     heard = checkpoint.state.get("heard")
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
@@ -95,7 +99,7 @@ def _check_arrays(
         there = shapes(states)
         raise _unfit(
             checkpoint,
-            f"method, channel and clock keep {kept or 'nothing'}; it has {there or 'nothing'}",
+            f"method, channel, clock and belief keep {kept or 'nothing'}; it has {there or 'nothing'}",
         )
     for name, value in states.items():
         if not is_stored(value):
