@@ -2,11 +2,8 @@
 
 import json
 import os
-import sys
 
 import pytest
-
-from slimfl.cli import main
 
 TINY = [
     word
@@ -18,20 +15,6 @@ TINY = [
     for word in ("--set", change)
 ]  # fmt: skip
 TINY += ["--method", "slimfl"]
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in an empty folder: (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.mark.parametrize(
