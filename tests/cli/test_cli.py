@@ -275,7 +275,7 @@ def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_p
     )
     status, out, error = here(*arguments)
     assert (status, out) == (2, "")
-    assert "pip install slimfl[flower]" in error
+    assert "pip install '.[flower]'" in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
     assert here("doctor")[0] == 0

@@ -1,11 +1,10 @@
 """TensorBoard, MLflow and Weights & Biases as callbacks; each is an optional extra."""
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from slimfl.config import Experiment
-from slimfl.errors import RequestError
+from slimfl.extras import require
 from slimfl.federation.callbacks import Callback
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import RunFolder
@@ -101,12 +100,7 @@ TRACKERS: dict[str, type[TensorBoard | MLflow | WeightsAndBiases]] = {
 def check_trackers(names: tuple[str, ...]) -> None:
     """A tracker that is not installed is a wrong request, told before anything is written."""
     for name in names:
-        found = importlib.util.find_spec(name)
-        # a folder of that name, such as wandb/ with earlier logs, has a place but no code
-        if found is None or found.loader is None or found.origin is None:
-            raise RequestError(
-                f"{name} is not installed; install it with `pip install slimfl[{name}]`"
-            )
+        require(name, name)
 
 
 def trackers(experiment: Experiment, folder: RunFolder | None) -> list[Callback]:
