@@ -54,7 +54,7 @@ from slimfl.radio.link import (
 )
 from slimfl.radio.links import Links, Payload, Receptions
 from slimfl.radio.motion import MovingChannel
-from slimfl.radio.noise import THERMAL_DBM_HZ, noise_power_dbm
+from slimfl.radio.noise import noise_power_dbm
 from slimfl.radio.noma import decode_pairs, pair_probabilities, two_device_probabilities
 from slimfl.radio.objectives import OBJECTIVES, Objective, inverse_probability_sum
 from slimfl.radio.orthogonal import InTurnAtLowerPower, InTurnInShorterTime
@@ -79,7 +79,6 @@ __all__ = [
     "OBJECTIVES",
     "PAPER_MODEL_BITS",
     "SCENARIOS",
-    "THERMAL_DBM_HZ",
     "Attempts",
     "Autoregressive",
     "Channel",
