@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
-from slimfl.files import open_plain
-from slimfl.regular_file import read_regular
+from slimfl.files import open_plain, read_regular
 
 #: No sum, square or ratio of amounts up to this one overflows.
 MOST = 1e60
