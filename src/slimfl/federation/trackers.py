@@ -12,7 +12,7 @@ from slimfl.nn import Vector
 
 
 def scalars(line: RoundRecord) -> Iterator[tuple[str, float]]:
-    """The numbers of a round that are worth a curve."""
+    """The numbers of a round that trackers plot."""
     for group in ("accuracy", "loss", "training_loss"):
         for width, value in getattr(line, group).items():
             if value is not None:
@@ -51,7 +51,7 @@ class MLflow(Callback):
         self.mlflow, self.name = mlflow, name
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Open the run and record what was asked."""
+        """Open the run and record the experiment."""
         self.mlflow.start_run(run_name=self.name)
         self.mlflow.log_dict(experiment.model_dump(mode="json"), "experiment.json")
 
@@ -73,7 +73,7 @@ class WeightsAndBiases(Callback):
         self.wandb, self.folder, self.name = wandb, folder, name
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Open the run and record what was asked."""
+        """Open the run and record the experiment."""
         self.run = self.wandb.init(
             project="slimfl",
             name=self.name,
@@ -98,7 +98,7 @@ TRACKERS: dict[str, type[TensorBoard | MLflow | WeightsAndBiases]] = {
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """A tracker that is not installed is a wrong request, told before anything is written."""
+    """Refuse trackers that are not installed, before anything is written."""
     for name in names:
         require(name, name)
 
