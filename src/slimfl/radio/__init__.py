@@ -1,6 +1,6 @@
 """What arrives at the server: fading, power split, thresholds, decoding, bits and energy.
 
-The radio carries segments with a size and knows nothing of models, so it is useful by itself:
+The radio carries segments of a given size and knows nothing of models, so it is useful by itself:
 
 >>> from slimfl import radio
 >>> both = radio.Superposition((1.5, 1.5), (0.8, 0.2))
