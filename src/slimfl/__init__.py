@@ -35,7 +35,7 @@ _HOMES = {
     "Dataset": "slimfl.data",
     "EarlyStopping": "slimfl.federation",
     "Experiment": "slimfl.config",
-    "Method": "slimfl.federation",
+    "Method": "slimfl.methods",
     "RequestError": "slimfl.errors",
     "Run": "slimfl.runs",
     "Runs": "slimfl.runs",

@@ -1,9 +1,12 @@
-"""Files that are replaced whole, and opened only where they are plain files.
+"""Files that strangers may have made: read with care, and replaced atomically.
 
-A run folder may come from a stranger. Nothing here follows a symbolic link at the last part of a
-path, waits for a pipe, or writes to a file that has a second name elsewhere. New files are created
-exclusively under names that cannot be guessed, flushed to the disk, then renamed: whoever reads the
-path sees the old file or the new one, also after a kill or a power cut.
+Opening a FIFO waits for a writer that may never come, and a device such as `/dev/zero` never ends.
+So files that a user names are opened only if they are regular files (`open_regular`). Inside a run
+folder the rule is stricter (`open_plain`): no symbolic link is followed at the last part of a path,
+and no file is written that has a second name elsewhere.
+
+New files are created exclusively under names that cannot be guessed, flushed to the disk, then
+renamed: readers of the path see the old file or the new one, also after a kill or a power cut.
 """
 
 import errno
@@ -23,8 +26,49 @@ from slimfl.errors import RequestError
 #: A temporary name starts with this much of the final name, which may be as long as names can be.
 _NAME_PART = 50
 
-#: What opening something that is not a plain file ends with.
+#: The errors of opening something that is not a plain file.
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)
+
+_MOST_TEXT_BYTES = 1 << 26
+
+
+class NotRegularError(OSError):
+    """A path that is no regular file, or holds more than it should."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(errno.EINVAL, problem)
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file for reading; `NotRegularError` for a folder, a FIFO, a socket or a device."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a name with a NUL byte
+        raise NotRegularError(str(error)) from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegularError("it is not a regular file")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The contents of a regular file; one of more than `most_bytes` is refused."""
+    contents = bytearray()
+    with open_regular(path) as file:
+        # in pieces: to read all at once would first take that much memory
+        while more := file.read(1 << 20):
+            contents += more
+            if len(contents) > most_bytes:
+                raise NotRegularError(f"it holds more than {most_bytes:,} bytes")
+    return bytes(contents)
+
+
+def read_regular_text(path: Path) -> str:
+    """The text of a small regular file."""
+    return read_regular(path, _MOST_TEXT_BYTES).decode()
 
 
 def write_atomically(path: Path, contents: bytes) -> None:

@@ -247,20 +247,6 @@ WRONG = {
 }
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in this process, in an empty folder: (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
-
-
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_request_is_status_2_and_one_sentence(name, here, tmp_path):
     arguments, hint = WRONG[name]
@@ -289,7 +275,7 @@ def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_p
     )
     status, out, error = here(*arguments)
     assert (status, out) == (2, "")
-    assert "pip install slimfl[flower]" in error
+    assert "pip install '.[flower]'" in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
     assert here("doctor")[0] == 0

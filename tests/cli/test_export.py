@@ -1,7 +1,6 @@
 """`slimfl export` and `slimfl pick` as typed, also on the folders of strangers."""
 
 import json
-import os
 import shutil
 import sys
 import textwrap
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import slimfl
-from slimfl.cli import main
 from slimfl.config import build, dump
 
 SMALL = {
@@ -21,23 +19,6 @@ SMALL = {
     "training__steps": 4,
     "federation__devices": 2,
 }
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in this process, in an empty folder: (status, standard output, error)."""
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.delenv("SLIMFL_TRUST", raising=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert "SLIMFL_TRUST" not in os.environ  # trust ends with the command
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +163,6 @@ def test_a_shell_command_in_a_folder_is_not_run(here, finished, tmp_path):
 def test_links_in_an_export_folder_are_not_followed(here, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("{}")
-    (tmp_path / "work" / "all").mkdir()
-    (tmp_path / "work" / "all" / "manifest.json").symlink_to(secret)
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "manifest.json").symlink_to(secret)
     refused(here("pick", "all", "--max-macs", "1"), "symbolic link")

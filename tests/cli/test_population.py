@@ -1,30 +1,13 @@
 """`slimfl population show`, and wrong populations as a user meets them."""
 
 import json
-import sys
 
 import pytest
-
-from slimfl.cli import main
 
 SMALL = [
     "--rounds", "2", "--method", "slimfl", "--set", "data.dataset=synthetic",
     "--set", "training.steps=1",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in this process, in an empty folder: (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 def test_shows_the_papers_devices(here):

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from slimfl.cli import main
-
 TINY = [
     "--method", "slimfl", "--rounds", "2", "--devices", "2", "--json",
     "--set", "data.dataset=synthetic", "--set", "data.train_samples=100",
@@ -25,20 +23,6 @@ TINY = [
 def quick_report(monkeypatch):
     """The report takes longer than these runs and is tested elsewhere."""
     monkeypatch.setattr("slimfl.report.write_report", lambda records, path: path)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in this process, in an empty folder: (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 def numbers(folder):

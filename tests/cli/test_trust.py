@@ -11,7 +11,6 @@ import pytest
 import tomli_w
 
 import slimfl
-from slimfl.cli import main
 from slimfl.config import build, dump
 
 SMALL = {
@@ -34,23 +33,6 @@ NETWORKS = """
             nn.Linear(hidden, classes),
         ))
 """
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in this process, in an empty folder: (status, standard output, error)."""
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.delenv("SLIMFL_TRUST", raising=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert "SLIMFL_TRUST" not in os.environ  # trust ends with the command
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
@@ -153,10 +135,10 @@ def test_a_trusted_module_is_used_here_and_in_workers_and_leaves_no_trace(
     assert status == 0, error
     imports = marker.read_text().count("imported")
     assert imports == 1 if not place else imports > 1
-    for file in (tmp_path / "work" / "group").rglob("*"):
+    for file in (tmp_path / "group").rglob("*"):
         if file.is_file() and file.suffix in (".toml", ".json", ".jsonl", ".log"):
             assert "trust" not in file.read_text().lower()
-    folder = tmp_path / "work" / "group" / "slimfl-seed0"
+    folder = tmp_path / "group" / "slimfl-seed0"
     assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
     shutil.rmtree(folder / "checkpoints")
     (folder / "metrics.jsonl").write_text("")

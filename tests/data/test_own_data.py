@@ -195,7 +195,7 @@ def test_a_hugging_face_dataset():
 
 def test_the_hub_needs_an_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(RequestError, match="pip install datasets"):
+    with pytest.raises(RequestError, match=r"datasets is not installed.*'\.\[huggingface\]'"):
         Dataset.from_huggingface("ylecun/mnist")
 
 

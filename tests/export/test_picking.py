@@ -1,5 +1,6 @@
 """Which width is picked, against a naive search; energy presets; latency by a made-up clock."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from slimfl.export.energy import DEFAULT, PRESETS, preset
 from slimfl.export.latency import WARM_UP, latencies_ms
 from slimfl.export.picking import Choice, Limits, pick
 from slimfl.nn import ULMobileNet, multiply_adds
+from slimfl.population.computing_energy import ENERGY_PRESETS
 
 choices = st.lists(
     st.builds(
@@ -98,6 +100,21 @@ def test_presets_agree_on_ratios_and_have_the_published_values():
     assert preset("kappa-1e-28-2ghz").joules(full) == pytest.approx(1.23e-3, rel=0.01)
     assert preset("kappa-1e-27-1ghz").joules(full) == pytest.approx(3.09e-3, rel=0.01)
     assert preset(DEFAULT).joules(full, "int8") < preset(DEFAULT).joules(full) / 10
+
+
+@pytest.mark.parametrize(
+    ("exported", "simulated", "macs_per_s"),
+    [
+        ("horowitz-45nm", "horowitz-45nm", 1e9),
+        ("kappa-1e-28-1ghz", "kappa-1e-28", 1e9),
+        ("kappa-1e-28-2ghz", "kappa-1e-28", 2e9),
+        ("kappa-1e-27-1ghz", "kappa-1e-27", 1e9),
+    ],
+)
+def test_an_export_counts_joules_as_the_simulation_does(exported, simulated, macs_per_s):
+    model = ENERGY_PRESETS[simulated]
+    assert preset(exported).float32_j == model.joule_per_mac(np.array([macs_per_s]))[0]
+    assert preset(exported).source.startswith(model.source)
 
 
 def test_latencies_are_medians_of_calls_that_take_turns():

@@ -57,7 +57,7 @@ def test_mlflow_and_wandb_are_told_the_same(tmp_path, monkeypatch):
 
 def test_a_tracker_that_is_not_installed_is_a_wrong_request(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RequestError, match=r"pip install slimfl\[wandb\]"):
+    with pytest.raises(RequestError, match=r"pip install '\.\[wandb\]'"):
         slimfl.run(out=tmp_path / "run", track=["wandb"], **SETTINGS)
     assert not (tmp_path / "run").exists()
 

@@ -202,7 +202,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch, capsys
         main()
     assert ended.value.code == 2
     error = capsys.readouterr().err
-    assert "`pip install uvicorn`" in error
+    assert "`pip install '.[watch]'`" in error
     assert len(error.splitlines()) == 1
 
 

@@ -5,9 +5,14 @@ import pytest
 from rich.console import Console
 
 from slimfl.report import caveats, closing_table, compare_table
-from slimfl.report.pages.conclusions import conclusions
+from slimfl.report.pages.conclusions import conclusions_by_scene
 from slimfl.report.tables.number_format import plain
 from slimfl.results import expected_of, summarise
+
+
+def conclusions(runs):
+    by_scene = conclusions_by_scene(summarise(runs))
+    return list(itertools.chain.from_iterable(by_scene.values()))
 
 
 def printed(table) -> str:
@@ -22,7 +27,7 @@ def test_a_lead_is_counted_in_points(make_run):
         make_run("vanilla-0.5x", curves={"0.5x": [0.70, 0.71]}),
         make_run("vanilla-1.0x", curves={"1.0x": [0.80, 1.00]}),
     ]
-    said = conclusions(summarise(runs))
+    said = conclusions(runs)
     assert said[0] == (
         "At width 0.5x over the poor channel, SlimFL (80.5 %) leads, "
         "10.0 points ahead of Vanilla FL-0.5x (70.5 %)."
@@ -37,7 +42,7 @@ def test_the_leader_is_not_hard_coded(make_run):
         make_run("slimfl", curves={"0.5x": [0.6, 0.6], "1.0x": [0.6, 0.6]}),
         make_run("vanilla-1.0x", curves={"1.0x": [0.7, 0.7]}),
     ]
-    alone, ranked = conclusions(summarise(runs))
+    alone, ranked = conclusions(runs)
     assert "is the only method at this width" in alone
     assert "Vanilla FL-1.0x (70.0 %) leads, 10.0 points ahead of SlimFL" in ranked
 
@@ -52,7 +57,7 @@ def test_networks_that_guess_are_not_ranked(make_run):
             make_run("slimfl", curves={"1.0x": [slim] * 2}, name=f"s{next(numbers)}"),
             make_run("vanilla-1.0x", curves={"1.0x": [vanilla] * 2}, name=f"v{next(numbers)}"),
         ]
-        return conclusions(summarise(runs))[0]
+        return conclusions(runs)[0]
 
     for guessed in (0.0, 0.4, 0.5, 0.515):
         assert "have not learned yet" in said(0.501, guessed)

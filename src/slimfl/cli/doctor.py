@@ -1,6 +1,5 @@
 """`slimfl doctor`: what this machine can do, and why not."""
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -92,11 +91,12 @@ def _data() -> list[dict[str, Any]]:
 
 
 def _extras() -> list[dict[str, Any]]:
+    from slimfl.extras import why_missing
+
+    problems = {name: why_missing(name, name) for name in EXTRAS}
     return [
-        _finding(name, True, "installed")
-        if importlib.util.find_spec(name)
-        else _finding(name, False, f"not installed; `pip install slimfl[{name}]`")
-        for name in EXTRAS
+        _finding(name, problem is None, problem or "installed")
+        for name, problem in problems.items()
     ]
 
 

@@ -256,7 +256,7 @@ def _earlier(path: Path) -> Any:
     from json import loads
 
     from slimfl.errors import RequestError
-    from slimfl.regular_file import read_regular
+    from slimfl.files import read_regular
 
     try:
         return loads(read_regular(path, MOST_BYTES))

@@ -1,6 +1,5 @@
 """`slimfl watch`: follow runs in a browser."""
 
-import importlib.util
 import os
 import re
 import signal
@@ -45,15 +44,11 @@ def watch(
     json: Json = False,
 ) -> None:
     """Show runs on a local page, live and finished ones."""
-    from slimfl.errors import Interrupted, RequestError
+    from slimfl.errors import Interrupted
+    from slimfl.extras import require
     from slimfl.live import Board, check_paths
 
-    missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
-    if missing:
-        raise RequestError(
-            f"the live page needs {' and '.join(missing)}; install what is missing with "
-            f"`pip install {' '.join(missing)}`"
-        )
+    require("watch", "starlette", "uvicorn")
     from slimfl.live.server import Server
 
     server = Server(Board(check_paths(runs or [RUNS])), _own_token(), host, port)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slimfl.regular_file import read_regular
+from slimfl.files import read_regular
 
 #: No table needs more.
 MOST_BYTES, MOST_ROWS = 1 << 18, 2000

@@ -13,8 +13,8 @@ import pydantic
 from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
 from slimfl.config.sections import NAMES, Experiment
 from slimfl.errors import RequestError
+from slimfl.files import read_regular
 from slimfl.naming import module_of
-from slimfl.regular_file import read_regular
 
 #: No description of an experiment is longer, and none is of more runs.
 MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000

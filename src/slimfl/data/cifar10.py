@@ -10,7 +10,7 @@ import numpy as np
 
 from slimfl.data.dataset import Dataset, Samples
 from slimfl.errors import RequestError
-from slimfl.regular_file import read_regular
+from slimfl.files import read_regular
 
 TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 TEST = "test_batch.bin"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slimfl.data import items
 from slimfl.data.pixels import as_bytes, as_labels
 from slimfl.errors import RequestError
+from slimfl.extras import require
 
 #: What a `data` section asks for: the dataset's name, training samples, test samples, options, and
 #: by what its images are scaled down.
@@ -200,10 +201,7 @@ class Dataset:
 
 
 def _from_hub(name: str) -> Any:
-    try:
-        from datasets import load_dataset
-    except ImportError:
-        raise RequestError(
-            "a name on the Hugging Face hub needs the package datasets: `pip install datasets`"
-        ) from None
+    require("huggingface", "datasets")
+    from datasets import load_dataset
+
     return load_dataset(name)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
-from slimfl.regular_file import NotRegularError, open_regular
+from slimfl.files import NotRegularError, open_regular
 
 UNSIGNED_BYTE = 0x08
 

@@ -5,7 +5,7 @@
     SlimFLStrategy  the methods and the radio of slimfl for a ServerApp of your own
 
 Everything here is a thin layer: methods, radio, training and merging are the library's own. It
-needs the extra `slimfl[flower]`.
+needs the extra `flower`.
 """
 
 from importlib import import_module

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slimfl.deployment.bundle import bundle
-from slimfl.deployment.files import read_text
 from slimfl.errors import RequestError
+from slimfl.files import read_regular_text
 
 #: Under which the SuperLink keeps the app: publisher and name, as in the bundle.
 APP_ID = "@slimfl/slimfl-app"
@@ -39,7 +39,7 @@ class SignedApp:
         """The app in a kit's folder for the server."""
         path = server / FILE
         try:
-            tree = json.loads(read_text(path))
+            tree = json.loads(read_regular_text(path))
             content = base64.b64decode(tree["content"], validate=True)
             verifications = {str(key): str(value) for key, value in tree["verifications"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from slimfl.deployment.bundle import bundle
-from slimfl.deployment.files import read_text
 from slimfl.deployment.signed import APP_ID, SignedApp
 from slimfl.errors import RequestError, RunError
+from slimfl.files import read_regular_text
 from slimfl.naming import trusted
 
 
@@ -173,7 +173,7 @@ def read_token(server: Path) -> str:
     """The secret that lets the owner of a kit command its SuperLink."""
     path = server / "control.token"
     try:
-        token = read_text(path).strip()
+        token = read_regular_text(path).strip()
     except (OSError, ValueError) as error:
         raise RequestError(
             f"the control token {path} cannot be read ({error}); only the owner of the kit can "

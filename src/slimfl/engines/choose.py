@@ -1,6 +1,5 @@
 """Which engine runs an experiment, and why."""
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from slimfl.engines.fallback import EngineWithFallback
 from slimfl.engines.native_engine import NativeEngine, why_not_native
 from slimfl.engines.torch_engine import TorchEngine
 from slimfl.errors import RequestError
+from slimfl.extras import why_missing
 from slimfl.nn import ULMobileNet
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -
 
 def why_not_flower() -> str | None:
     """Why there is no flower engine here; None if there is one."""
-    missing = [name for name in ("flwr", "ray") if importlib.util.find_spec(name) is None]
-    if missing:
-        return f"{' and '.join(missing)} not installed; `pip install slimfl[flower]`"
-    return None
+    return why_missing("flower", "flwr", "ray")
 
 
 def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choice:

@@ -1,12 +1,16 @@
 """Joules per image from multiply-adds: a convention that must be named, not a measurement.
 
-Presets differ by two to three orders of magnitude; ratios between widths are the same in all. Bytes
-moved from memory are left out.
+The numbers are those of the simulation (`slimfl.population.computing_energy`). Presets differ by
+two to three orders of magnitude; ratios between widths are the same in all. Memory accesses are
+left out.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from slimfl.errors import RequestError
+from slimfl.population.computing_energy import ENERGY_PRESETS, PerOperation
 
 
 @dataclass(frozen=True)
@@ -23,31 +27,28 @@ class EnergyPreset:
         return multiply_adds * (self.int8_j if precision == "int8" else self.float32_j)
 
 
-def _processor(kappa: float, frequency_ghz: float) -> EnergyPreset:
-    """A processor that does one multiply-add per cycle, each of kappa f^2 joules."""
-    joules = kappa * (frequency_ghz * 1e9) ** 2
-    name = f"kappa-{kappa:.0e}-{frequency_ghz:g}ghz"
-    return EnergyPreset(
-        name,
-        joules,
-        joules,
-        f"kappa f^2 per cycle, kappa {kappa:g}, {frequency_ghz:g} GHz, one multiply-add per cycle",
-    )
+def _fixed(name: str) -> EnergyPreset:
+    model = ENERGY_PRESETS[name]
+    assert isinstance(model, PerOperation)
+    int8_j = model.joule if model.int8_joule is None else model.int8_joule
+    return EnergyPreset(name, model.joule, int8_j, model.source)
+
+
+def _at_frequency(name: str, frequency_ghz: int) -> EnergyPreset:
+    """A preset that depends on the speed, for one clock and one multiply-add per cycle."""
+    model = ENERGY_PRESETS[name]
+    joules = float(model.joule_per_mac(np.array([frequency_ghz * 1e9]))[0])
+    source = f"{model.source}, {frequency_ghz} GHz"
+    return EnergyPreset(f"{name}-{frequency_ghz}ghz", joules, joules, source)
 
 
 PRESETS = {
     preset.name: preset
     for preset in (
-        EnergyPreset(
-            "horowitz-45nm",
-            float32_j=(3.7 + 0.9) * 1e-12,
-            int8_j=(0.2 + 0.1) * 1e-12,
-            source="Horowitz, ISSCC 2014, 45 nm, 0.9 V: arithmetic alone, FP32 multiply and add, "
-            "or INT8 multiply and INT32 add",
-        ),
-        _processor(1e-28, 1),
-        _processor(1e-28, 2),
-        _processor(1e-27, 1),
+        _fixed("horowitz-45nm"),
+        _at_frequency("kappa-1e-28", 1),
+        _at_frequency("kappa-1e-28", 2),
+        _at_frequency("kappa-1e-27", 1),
     )
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import warnings
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError, RunError
 from slimfl.export.deployable import BATCH, Deployable
+from slimfl.extras import why_missing
 
 if TYPE_CHECKING:
     import onnx
@@ -28,16 +28,9 @@ INPUT, OUTPUT = "images", "logits"
 
 def check_installed() -> None:
     """A package of the `export` extra that is missing is a wrong request."""
-    missing = [
-        name
-        for name in ("onnx", "onnxruntime", "onnxscript")
-        if importlib.util.find_spec(name) is None
-    ]
-    if missing:
-        raise RequestError(
-            f"{' and '.join(missing)} is not installed; install it with "
-            "`pip install '.[export]'` in a checkout of slimfl, or choose --format safetensors"
-        )
+    problem = why_missing("export", "onnx", "onnxruntime", "onnxscript")
+    if problem is not None:
+        raise RequestError(f"{problem}, or choose --format safetensors")
 
 
 def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.ModelProto:

@@ -23,5 +23,4 @@ __all__ = [
     "convergence",
     "finished",
     "run",
-    "vanilla_all_name",
 ]

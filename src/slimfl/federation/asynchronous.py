@@ -1,9 +1,9 @@
-"""Asynchronous rounds: devices begin and end when they do, and the server merges full buffers.
+"""Asynchronous rounds: each device works at its own pace, and the server merges full buffers.
 
-One step is from one merge to the next; it is what the metrics call a round. The clock moves from
-the end of one upload to the next, ordered by (time, device). All uploads that end at one moment are
-heard before anybody begins again. A device's n-th task has the randomness of round n, so that equal
-devices do what they would do in synchronous rounds.
+A step is the time from one merge to the next; the metrics call it a round. The clock jumps from the
+end of one upload to the end of the next, ordered by (time, device). All uploads that end at the
+same moment are received before any device begins a new task. A device's n-th task uses the
+randomness of round n, so identical devices do exactly what they would do in synchronous rounds.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from slimfl.rng import generator
 if TYPE_CHECKING:
     from slimfl.federation.simulation import Simulation
 
-#: A buffer that is not full after this many uploads for each of its places never will be.
+#: Uploads per buffer place after which a buffer that is still not full is given up on.
 MOST_UPLOADS = 1000
 
-#: What ended a run in which nobody is left to work.
+#: `stopped_by` of a run in which no device can work any more.
 NOBODY_LEFT = "no device left"
 
 
 class AsynchronousRounds:
-    """The steps of a simulation, and all that is under way between them."""
+    """The steps of a simulation, and the work in progress between them."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -60,20 +60,20 @@ class AsynchronousRounds:
             self.segments, section.buffer or self.concurrency, section.buffer_counts
         )
         self.flights: list[tuple[float, int, Flight]] = []
-        """A heap by (time, device); a device has one task at a time."""
+        """Heap ordered by (time, device); a device has at most one task at a time."""
         self.waiting: dict[int, Flight] = {}
-        """Uploads with segments that are not merged yet, by their number in the buffers."""
+        """Uploads with segments still to be merged, by upload number."""
         self.models: dict[int, Vector] = {}
-        """The models that devices began with, by the step."""
+        """Models that devices started from, by step."""
         self.begun = np.zeros(federation.devices, np.int64)
-        """Tasks that each device has begun."""
+        """Number of tasks that each device has begun."""
         self.moments = 0
-        """How often somebody was sought who could begin."""
+        """Number of times that idle devices were looked for; keys the random choice among them."""
         self.landed = 0
-        """Uploads that have ended."""
+        """Number of uploads that have ended."""
 
     def step(self) -> RoundRecord:
-        """All until the next merge; returns its record."""
+        """Run until the next merge and return its record."""
         began_s, before_s = time.perf_counter(), self.simulation.clock_s
         ended: list[Flight] = []
         while True:
@@ -105,7 +105,7 @@ class AsynchronousRounds:
             self.waiting[landed.key] = flight
 
     def _landed(self, flight: Flight, key: int) -> Landed:
-        """An upload as the buffers see it."""
+        """The upload as the buffers need it."""
         signal = self._signal(flight)
         sent = signal.segments_decoded(len(signal.messages))
         arrived = () if flight.parameters is None else signal.segments_decoded(flight.decoded)
@@ -117,7 +117,7 @@ class AsynchronousRounds:
         return signal
 
     def _begin(self) -> None:
-        """Give tasks to idle devices, as long as fewer work than may."""
+        """Give tasks to idle devices until `concurrency` of them work."""
         simulation = self.simulation
         idle = ~simulation.batteries.empty
         idle[[flight.device for *_, flight in self.flights]] = False
@@ -141,7 +141,7 @@ class AsynchronousRounds:
             self._give(number, np.array(sorted(chosen[number]), np.int64))
 
     def _give(self, number: int, ids: NDArray[np.int64]) -> None:
-        """Begin the tasks of devices that all begin their `number`-th."""
+        """Begin task `number` of these devices."""
         simulation = self.simulation
         work = simulation.work(number, ids)
         if any(
@@ -190,7 +190,7 @@ class AsynchronousRounds:
             heapq.heappush(self.flights, (*flight.order, flight))
 
     def _silent(self, number: int, work: Work) -> list[str]:
-        """For every device, why nothing will come of its task; empty where something may."""
+        """Per device, the reason why its task will deliver nothing; empty if it may deliver."""
         simulation = self.simulation
         every = simulation.experiment.federation.model_copy(update={"participation": 1.0})
         who = cohort(every, simulation.experiment.seed, number, simulation.availability)
@@ -202,7 +202,7 @@ class AsynchronousRounds:
         ]
 
     def _task(self, number: int, work: Work, row: int) -> dict[str, Any]:
-        """What every flight says of its task."""
+        """The fields of a flight that describe its task."""
         costs = work.costs
         finished_s = float(costs.times.finished_s[row])
         return {
@@ -219,7 +219,7 @@ class AsynchronousRounds:
         }
 
     def _nothing(self, number: int, work: Work, row: int, reason: str) -> Flight:
-        """A task of which nothing comes; one that was never answered costs nothing."""
+        """A task that delivers nothing; only an empty battery makes it cost energy."""
         task = self._task(number, work, row)
         left_j = float(self.simulation.batteries.left_j[task["device"]])
         died = reason == BATTERY
@@ -236,7 +236,7 @@ class AsynchronousRounds:
         before_s: float,
         stopped_by: str | None = None,
     ) -> RoundRecord:
-        """Merge the buffers of some segments; returns the record of the step."""
+        """Merge the buffers of these segments and return the record of the step."""
         simulation = self.simulation
         places = int(self.buffers.places[list(segments)].max(initial=0))
         taken = self.buffers.take(segments)
@@ -250,7 +250,7 @@ class AsynchronousRounds:
         )
         simulation.merge(arrivals)
         others = [s for s in range(self.segments) if s not in segments]
-        for segment in others:  # a segment whose buffer is not full keeps its place
+        for segment in others:  # other segments must not change, whatever the method did
             where = simulation.receiver.positions((segment,), None)
             simulation.global_model[where] = before[where]
         self.buffers.versions[list(segments)] += 1
@@ -285,7 +285,7 @@ class AsynchronousRounds:
             yield Arrival(device, parameters, positions(parts, None), flight.weight)
 
     def _forget(self) -> None:
-        """Let go of uploads that are merged, and of models that nobody began with any more."""
+        """Drop merged uploads and models that no pending upload started from."""
         kept = {landed.key for landed, _ in self.buffers.waiting}
         self.waiting = {key: flight for key, flight in self.waiting.items() if key in kept}
         used = {flight.step for *_, flight in self.flights}
@@ -293,7 +293,7 @@ class AsynchronousRounds:
         self.models = {step: model for step, model in self.models.items() if step in used}
 
     def _booked(self, ended: list[Flight], began_s: float) -> tuple[Plan, RoundBook]:
-        """What ended in this step, in the words of a round."""
+        """The uploads that ended in this step, as the plan and book of a round."""
         simulation = self.simulation
         came = [each for each in ended if each.trained]
         ids = np.array([each.device for each in came], np.int64)
@@ -349,7 +349,7 @@ class AsynchronousRounds:
         }
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a checkpoint holds: arrays, and plain values."""
+        """What a checkpoint stores: arrays and plain values."""
         size, widths = len(self.simulation.global_model), self.segments
         at_work = [flight for *_, flight in sorted(self.flights, key=lambda one: one[:2])]
         waiting = [self.waiting[landed.key] for landed, _ in self.buffers.waiting]
@@ -374,7 +374,7 @@ class AsynchronousRounds:
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]], state: dict[str, Any]) -> None:
-        """Take back what `state` gave, after `problem` found nothing."""
+        """Restore what `state` returned, once `problem` has found nothing wrong."""
         assigned = [assignment(*each) for each in state["assigned"]]
         flights = unpacked(under(AT_WORK, arrays), assigned)
         self.flights = [(*each.order, each) for each in flights]
@@ -391,7 +391,7 @@ class AsynchronousRounds:
         self.waiting, self.buffers.waiting = {}, []
         waiting = unpacked(under(WAITING, arrays), assigned[len(flights) :])
         for key, (flight, row) in enumerate(zip(waiting, arrays["parts"], strict=True)):
-            # numbers below those of uploads to come, in the same order
+            # below the numbers of future uploads, in the same order
             number = key - len(waiting)
             self.waiting[number] = flight
             landed = self._landed(flight, number)

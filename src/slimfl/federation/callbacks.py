@@ -1,4 +1,4 @@
-"""Who watches a run, and may end it. A watcher that fails is dropped; the run goes on."""
+"""Callbacks watch a run and may end it. One that fails is dropped, and the run goes on."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -17,23 +17,23 @@ class Callback:
     """Override what you need; every method does nothing by default."""
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Before the first round of this process."""
+        """Called before the first round of this process."""
 
     def on_resume(self, records: Sequence[RoundRecord]) -> None:
-        """After `on_start` of a run that goes on: the rounds that are done already."""
+        """Called after `on_start` when a run is resumed, with the rounds that are already done."""
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool | None:
-        """After a round, with what is recorded of it; `model()` gives a copy of the global model.
+        """Called after a round with its record; `model()` returns a copy of the global model.
 
-        True ends the run after this round, for good: a resumed run stays ended.
+        Return True to end the run after this round. It stays ended when resumed.
         """
 
     def on_end(self) -> None:
-        """After the last round, also when the run failed."""
+        """Called after the last round, also if the run failed."""
 
 
 class Callbacks:
-    """Calls all, survives each."""
+    """Calls every callback and survives the errors of each."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks = list(callbacks)
@@ -41,13 +41,13 @@ class Callbacks:
     def start(
         self, experiment: Experiment, rounds_done: int, records: Sequence[RoundRecord] = ()
     ) -> None:
-        """The run begins, or goes on after these rounds."""
+        """The run starts, or resumes after these rounds."""
         self._call("on_start", experiment, rounds_done)
         if records:
             self._call("on_resume", records)
 
     def round(self, record: RoundRecord, model: Callable[[], Vector]) -> str | None:
-        """A round is done; the name of a callback that ends the run, if one does."""
+        """A round is done; returns the name of the callback that ends the run, if one does."""
         answers = self._call("on_round", record, model)
         return next((name for name, answer in answers if answer is True), None)
 
@@ -63,15 +63,17 @@ class Callbacks:
                 answers.append((name, getattr(callback, event)(*arguments)))
             except Exception as error:
                 if event == "on_start" and isinstance(error, RequestError):
-                    raise  # it cannot watch this run, and nothing is lost yet
+                    raise  # a wrong request, and no round has been lost yet
                 log.exception("callback %s failed in %s; the run goes on without it", name, event)
                 self._callbacks.remove(callback)
         return answers
 
 
 def named_callbacks(experiment: Experiment) -> list[Callback]:
-    """The callbacks that an experiment names, made with their options."""
-    from slimfl.federation.early_stopping import EarlyStopping  # which is a callback itself
+    """The callbacks that an experiment names, built with their options."""
+    from slimfl.federation.early_stopping import (
+        EarlyStopping,
+    )  # imported here: it imports this module
 
     builtin = {"early-stopping": EarlyStopping}
     return [

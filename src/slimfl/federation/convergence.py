@@ -2,7 +2,7 @@
 
 A width has converged when, over the rounds of a window, its mean accuracy is above one threshold
 and the standard deviation below another. A run has converged in the first round in which that holds
-for all its widths at once, so in one and the same window.
+for all its widths in the same window.
 """
 
 from collections.abc import Iterable, Sequence

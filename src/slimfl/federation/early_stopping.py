@@ -32,7 +32,7 @@ class EarlyStopping(Callback):
         self.best, self.best_round = -1.0, 0
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Forget an earlier run; a width that this one has not would never be seen."""
+        """Reset; refuse a width that this run does not have, since it would never be tested."""
         names = [f"{width}x" for width in experiment.model.widths]
         if self.width is not None and self.width not in names:
             raise RequestError(
@@ -42,12 +42,12 @@ class EarlyStopping(Callback):
         self.best, self.best_round = -1.0, 0
 
     def on_resume(self, records: Sequence[RoundRecord]) -> None:
-        """Look at the rounds of an earlier process, so that a resumed run ends where it would."""
+        """Replay earlier rounds, so that a resumed run ends where an uninterrupted one would."""
         for record in records:
             self._look(record)
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool:
-        """Whether to stop after this round."""
+        """True to stop after this round."""
         self._look(record)
         return record.round - self.best_round >= self.patience
 

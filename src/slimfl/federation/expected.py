@@ -1,4 +1,4 @@
-"""What theory says should arrive, by the channel of the run: equation (5) in the paper's case."""
+"""The share of segments expected to arrive over the run's channel: equation (5) for the paper's."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from slimfl.rng import generator
 
 Floats = NDArray[np.float64]
 
-#: Of a larger population, this many devices stand for all.
+#: A larger population is represented by this many of its devices.
 DEVICES_ASKED = 10_000
 
 
@@ -39,8 +39,7 @@ def delivery_probabilities(
     """[device, segment]: how often each segment of an asked device arrives, in the first round.
 
     None where the channel has no closed form, devices measure their gains, or the split is learned.
-    A device that cannot be reached delivers nothing; that some do not answer (`federation.dropout`)
-    is left out here.
+    A device that cannot be reached delivers nothing; `federation.dropout` is not included.
     """
     if experiment.radio.gains == "measured" or experiment.radio.split == "learned":
         return None
@@ -82,7 +81,7 @@ def expected_shares(
     population: Population,
     signals: SignalMaker | None = None,
 ) -> list[float] | None:
-    """The expected delivered share of every segment, in the first round and per asked device.
+    """The expected delivered share of every segment in the first round, per asked device.
 
     A device that does not answer delivers nothing, so dropout and a lost downlink count against
     every segment.

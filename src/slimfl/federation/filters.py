@@ -1,6 +1,7 @@
-"""Filters: what happens to updates on their way from the radio into the mean.
+"""Filters: changes to updates between the radio and the mean.
 
-A run has a chain of them. Differential privacy is two, `Clip` and `Privacy` in `privacy.py`.
+A run has a chain of filters. Differential privacy is two: `Clip` and `Privacy` in
+`privacy/mechanism.py`.
 """
 
 from __future__ import annotations
@@ -19,30 +20,31 @@ class Passage:
 
     device: Device
     counted: Positions | None
-    """The parameters in whose mean the device counts, whatever it does; None if in none."""
+    """Parameters in whose mean the device counts whether or not it answers; None if there are
+    none."""
     arrival: Arrival | None
-    """What came through; None if nothing usable did."""
+    """What arrived; None if nothing usable did."""
 
 
 class Filter:
-    """Override what you need; by default everything passes unchanged."""
+    """Base class: override what you need; by default everything passes unchanged."""
 
     works_on_sums = False
-    """Whether `on_sums` must be heard: then only methods that average can be used."""
+    """True if `on_sums` does anything; the filter then works only with methods that average."""
 
     def begin(self, round: int, model: Vector) -> None:
-        """Before the first update of a round."""
+        """Called before the first update of a round."""
 
     def on_passage(self, passage: Passage) -> Passage:
-        """One device's update on its way."""
+        """Called with each device's update; returns what goes on."""
         return passage
 
     def on_sums(self, running: RunningMean) -> None:
-        """The sums of all updates, before they become a mean; change them in place."""
+        """Called with the sums of all updates before they become a mean; change them in place."""
 
 
 def on_sums(filters: Sequence[Filter]) -> OnSums | None:
-    """What some filters do to the sums, None if none of them does anything."""
+    """The `on_sums` of all these filters as one function; None if none has any."""
     active = [each for each in filters if each.works_on_sums]
     if not active:
         return None

@@ -1,7 +1,7 @@
-"""Objects of the caller's own in place of what an experiment names, and what is recorded of them.
+"""The caller's own objects in place of what an experiment names, and how they are recorded.
 
-A run folder cannot hold an object. It holds a name for a person and a fingerprint, so that a run is
-resumed with what it was made with, or not at all.
+A run folder cannot hold an object. It holds a readable name and a fingerprint, so that a run can
+only be resumed with the objects it was made with.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _DEPTH = 6
 
 
 def of_dataset(dataset: Dataset) -> dict[str, str]:
-    """Name and contents; the checksum that a dataset carries may be its author's invention."""
+    """Name and contents; the author may have made up the dataset's own checksum."""
     digest = hashlib.sha256(str(dataset.classes).encode())
     for samples in (dataset.train, dataset.test):
         for array in (samples.images, samples.labels):
@@ -58,7 +58,7 @@ def of_object(given: object) -> dict[str, str]:
 
 
 def recorded(provenance: Mapping[str, Any]) -> Given | None:
-    """What a run folder says of its own objects; None for one of a version that did not say."""
+    """The objects that a run folder records; None for folders of versions that recorded none."""
     table = provenance.get("own")
     if not isinstance(table, dict):
         return None
@@ -99,7 +99,7 @@ def require(provenance: Mapping[str, Any], given: Container[str]) -> None:
 
 
 def check_start(provenance: Mapping[str, Any], given: Given) -> None:
-    """A run that starts over needs the weights that its own network had then."""
+    """Refuse to restart a run with other initial weights than it recorded."""
     start = (recorded(provenance) or {}).get("network", {}).get("start")
     if start is not None and "network" in given and start != given["network"]["start"]:
         raise RequestError(
@@ -122,7 +122,7 @@ def _class_name(given: object) -> str:
 
 
 def _describe(value: Any, depth: int) -> str:
-    """A value's class and settings, without modules (a script is `__main__`) and addresses."""
+    """A value's class and settings, without addresses or modules (a script is `__main__`)."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return repr(value)
     if isinstance(value, FunctionType | MethodType | type):
@@ -145,6 +145,6 @@ def _describe(value: Any, depth: int) -> str:
         settings = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
         settings = getattr(value, "__dict__", {})
-    # what begins with an underscore is how an object does it, such as what it has worked out
+    # private attributes, such as caches, are not settings
     shown = [f"{k}={_describe(v, depth - 1)}" for k, v in settings.items() if k[:1] != "_"]
     return f"{name}({', '.join(shown)})"

@@ -1,4 +1,4 @@
-"""The plan of a round: who takes part, what each device is to train and send, over which link."""
+"""The plan of a round: who takes part, what each device trains and sends, over which link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slimfl.radio import Links, Signal
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """One round as it is meant to go; one row per device that trains."""
+    """A round before it is run; one row per device that trains."""
 
     round: int
     devices: Population
@@ -22,13 +22,13 @@ class Plan:
     signals: list[Signal]
     links: Links
     channel_state: State
-    """The channel's memory after this round."""
+    """State of the channel after this round."""
     absent: list[int]
-    """Devices that were asked and of which nothing comes: gone, silent, or cut off."""
+    """Devices that were asked and will not deliver: empty, silent, or cut off."""
     timing: RoundTime
-    """How long the devices work, and what that takes; those that are cut off have a row as well."""
+    """Time and energy of the devices' work, including those that are cut off."""
     reasons: dict[int, str] = field(default_factory=dict)
-    """Why a device that was asked does not train, by its id."""
+    """Why a device that was asked does not train, by device id."""
     began_s: float = field(default_factory=time.perf_counter)
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def tasks(self) -> list[Task]:
-        """What the engine is to do."""
+        """The plan's work for the engine."""
         return [
             Task(device, assignment.work)
             for device, assignment in zip(self.devices.ids.tolist(), self.assignments, strict=True)

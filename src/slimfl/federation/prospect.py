@@ -1,4 +1,4 @@
-"""Who the devices of an experiment are and how often each would be heard, before any round."""
+"""The devices of an experiment and how often each would be heard, before any round."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ from slimfl.radio import SignalMaker, build_channel
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What can be said of an experiment's devices beforehand."""
+    """What is known of an experiment's devices before it runs."""
 
     population: Population
     delivered: Floats | None
-    """[device, segment]: how often it would arrive in a round that asks the device; None where the
+    """[device, segment]: the probability that it arrives when the device is asked; None if the
     channel has no closed form."""
 
 
 def prospect(experiment: Experiment) -> Prospect:
-    """Look at the devices of an experiment; data are loaded only if their size is needed."""
+    """The devices of an experiment; data is loaded only if its size is needed."""
     population = population_of(experiment)
     widths = experiment.model.widths
     channel = build_channel(experiment.radio)
@@ -38,7 +38,7 @@ def prospect(experiment: Experiment) -> Prospect:
 
 
 def _sizes(experiment: Experiment) -> list[int]:
-    """Parameters of every segment, of the network for the experiment's images."""
+    """Number of parameters per segment of the network for the experiment's images."""
     dataset, model = load_section(experiment.data), experiment.model
     network = build(
         model.name,

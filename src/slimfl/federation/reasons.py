@@ -1,6 +1,6 @@
-"""Why something of a device is missing from a round, in one word.
+"""Short names for why a device's contribution to a round is missing.
 
-A device that was asked and delivered all that it was to send has no reason here.
+A device that delivered everything it should have sent has no reason.
 """
 
 from collections.abc import Iterable
@@ -15,31 +15,31 @@ OFFLINE = "offline"
 NO_ANSWER = "no answer"
 #: It did not decode the global model.
 NO_MODEL = "no model"
-#: The method's width is wider than it trains.
+#: The method's width exceeds what it can train.
 NOT_ABLE = "not able"
-#: Its battery is empty, or was before its work was done.
+#: Its battery is empty or ran out during the work.
 BATTERY = "battery"
 #: The round ended before its upload did.
 DEADLINE = "deadline"
-#: Its update made no sense.
+#: Its update was invalid.
 REFUSED = "refused"
 
 
 def outage(segment: int) -> str:
-    """Segment (from 0) was not decoded, nor what came after it."""
+    """Segment (from 0) and those after it were not decoded."""
     return f"outage of segment {segment + 1}"
 
 
 def missing(
     plan: "Plan", rows: Iterable[int], arrived: Iterable[tuple[int, ...]], refused: Iterable[int]
 ) -> dict[str, list[int]]:
-    """The devices by the reason for which something of theirs is missing.
+    """Devices grouped by the reason why something of theirs is missing.
 
     Args:
-        plan: of the round.
-        rows: of the plan, from which an update came.
-        arrived: the segments that were decoded of each.
-        refused: devices whose update was refused.
+        plan: The plan of the round.
+        rows: Rows of the plan from which an update came.
+        arrived: The segments decoded from each of these rows.
+        refused: Devices whose update was refused.
     """
     reasons = dict(plan.reasons)
     ids = plan.devices.ids.tolist()

@@ -1,4 +1,4 @@
-"""From trained updates to arrivals: what the radio lets through, what is refused, the filters."""
+"""From trained updates to arrivals: the radio, the refusal of invalid updates, the filters."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from slimfl.radio.supply import drawn
 
 log = logging.getLogger(__name__)
 
-#: All parameters, one object for all devices that deliver everything.
+#: All parameters: one shared object for all devices that deliver everything.
 ALL = slice(None)
 
-#: Orders of channels whose positions are remembered; a round that has more makes some twice.
+#: Number of channel orders whose positions are cached.
 REMEMBERED = 256
 
-#: Updates that are received together: few enough to hold in memory.
+#: Number of updates received together; bounds the memory.
 RECEIVED_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Received:
-    """What came of some updates; columns are in the order of `updates`."""
+    """The outcome of some updates; columns are in the order of `updates`."""
 
     updates: dict[int, Update]
-    """By their rows in the plan."""
+    """By row of the plan."""
     links: Links
     receptions: Receptions
     arrivals: dict[int, Arrival]
-    """By row, where something usable came through."""
+    """By row of the plan, if something usable arrived."""
     refused: list[int]
-    """Devices whose update made no sense."""
+    """Devices whose update was invalid."""
 
 
 class Receiver:
@@ -75,7 +75,7 @@ class Receiver:
     def arrivals(
         self, plan: Plan, outcomes: Iterator[Outcome], book: RoundBook
     ) -> Iterator[Arrival]:
-        """Receive updates, a bounded number at a time, and pass on what came through."""
+        """Receive updates, a bounded number at a time, and yield what arrived."""
         for rows, got in self.received(plan, outcomes):
             book.receive(list(got.updates), list(got.updates.values()), got.links, got.receptions)
             book.refused += got.refused
@@ -89,7 +89,7 @@ class Receiver:
     def received(
         self, plan: Plan, outcomes: Iterator[Outcome]
     ) -> Iterator[tuple[Sequence[int], Received]]:
-        """What comes through, for a bounded number of rows at a time."""
+        """What arrives, for a bounded number of rows at a time."""
         for begin in range(0, len(plan), RECEIVED_AT_ONCE):
             rows = range(begin, min(begin + RECEIVED_AT_ONCE, len(plan)))
             came = {row: self._usable(plan, row, next(outcomes)) for row in rows}
@@ -97,11 +97,11 @@ class Receiver:
                 rows,
                 self._receive(plan, {row: one for row, one in came.items() if one is not None}),
             )
-        # an engine may have a last word, such as that there was no quorum
+        # run the engine's generator to its end: it may still report that there was no quorum
         next(outcomes, None)
 
     def _receive(self, plan: Plan, updates: dict[int, Update]) -> Received:
-        """What comes through of some updates, by their rows in the plan."""
+        """What arrives of these updates, which are keyed by row of the plan."""
         sent = [plan.signals[row] for row in updates]
         links = self._links(plan, updates)
         orders = [plan.assignments[row].channels for row in updates]
@@ -132,17 +132,17 @@ class Receiver:
         return Received(updates, links, receptions, arrived, refused)
 
     def _filtered(self, plan: Plan, row: int, arrival: Arrival | None) -> Arrival | None:
-        """What the filters let pass; they also see the devices of which nothing came."""
+        """Apply the filters, which also see devices that delivered nothing."""
         passage = Passage(plan.devices.device(row), self._counted(plan, row), arrival)
         for each in self.filters:
             passage = each.on_passage(passage)
         return passage.arrival
 
     def _counted(self, plan: Plan, row: int) -> Positions | None:
-        """The parameters in whose mean a device counts, whatever it does; None if in none.
+        """Parameters in whose mean a device counts even without an answer; None if none.
 
-        What the channel lets through is known beforehand from the seed, unless the device measures
-        its own gain or the channel looks at the payload: then all that was asked for is counted.
+        The seed determines beforehand what the channel lets through, unless the device measures its
+        own gain or the channel looks at the payload: then everything that was asked for counts.
         """
         sent = plan.signals[row]
         decoded = len(sent.messages)
@@ -153,7 +153,7 @@ class Receiver:
         return self.positions(sent.segments_decoded(decoded), plan.assignments[row].channels)
 
     def _usable(self, plan: Plan, row: int, outcome: Outcome) -> Update | None:
-        """The update of a device, None with a word in the log if nothing usable came."""
+        """The update of a device; None, and a line in the log, if nothing usable came."""
         if isinstance(outcome, Update):
             if not self.measured or outcome.gain is not None:
                 return outcome
@@ -169,7 +169,7 @@ class Receiver:
         return None
 
     def _links(self, plan: Plan, updates: dict[int, Update]) -> Links:
-        """The links that some updates came over; devices that measure know their gain best."""
+        """The links of these updates, with the gains that devices measured if they do."""
         links = plan.links.take(list(updates))
         if not self.measured:
             return links
@@ -182,14 +182,14 @@ class Receiver:
         updates: Sequence[Update],
         orders: Sequence[ChannelOrder | None],
     ) -> list[Payload] | None:
-        """The bytes on the air, for channels that touch them."""
+        """The transmitted bytes, for channels that change them."""
         if not self.channel.needs_payload:
             return None
         expected = self.segments.segment_of.shape
         return [
             [
                 update.parameters[self.positions(message, order)].copy().view(np.uint8)
-                if update.parameters.shape == expected  # else it is refused on arrival
+                if update.parameters.shape == expected  # otherwise it is refused on arrival
                 else np.zeros(0, np.uint8)
                 for message in sent.messages
             ]
@@ -203,7 +203,7 @@ class Receiver:
         payload: Payload | None,
         order: ChannelOrder | None,
     ) -> Vector:
-        """The parameters as they came out of the receiver."""
+        """The parameters as received."""
         if payload is None:
             return parameters
         parameters = parameters.copy()
@@ -212,7 +212,7 @@ class Receiver:
         return parameters
 
     def positions(self, which: tuple[int, ...], order: ChannelOrder | None) -> Positions:
-        """Where the parameters of some segments stand; one object per set, all as a slice."""
+        """Positions of the parameters of some segments; the same object for the same segments."""
         if len(which) == len(self.segments.widths):
             return ALL
         if order is not None:

@@ -1,4 +1,4 @@
-"""What happened in a round, written down device by device while updates stream by."""
+"""What happened in a round, collected while updates stream by."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slimfl.radio import Ledger, Links, Receptions
 
 
 class RoundBook:
-    """Collects the facts of one round; it decides nothing."""
+    """Collects the facts of one round and decides nothing."""
 
     def __init__(self, plan: Plan, widths: int) -> None:
         self.plan, self.widths = plan, widths
@@ -22,21 +22,21 @@ class RoundBook:
         """Rows of the plan from which an update came, in order."""
         self.gains: list[float] = []
         self.arrived: list[tuple[int, ...]] = []
-        """The segments that came through of each."""
+        """The segments that arrived from each of `rows`."""
         self.decoded: list[int] = []
-        """How many messages of each were decoded."""
+        """How many messages of each of `rows` were decoded."""
         self.refused: list[int] = []
         self.losses = MeanLosses(widths)
         self.images = 0
-        """Images that devices trained on, whatever the number of widths."""
+        """Number of images that devices trained on; one counts once, at however many widths."""
         self.images_by_width = np.zeros(widths, np.int64)
         self.samples: list[int] = []
-        """How many samples each device holds."""
+        """Number of samples of each device."""
 
     def receive(
         self, rows: Sequence[int], updates: Sequence[Update], links: Links, receptions: Receptions
     ) -> None:
-        """Enter some devices' updates and what the radio made of them."""
+        """Add some devices' updates and their receptions."""
         signals = [self.plan.signals[row] for row in rows]
         self.ledger.add(links, signals, receptions)
         self.rows += rows
@@ -54,19 +54,19 @@ class RoundBook:
 
     @property
     def devices(self) -> list[int]:
-        """Those that answered."""
+        """Devices that answered."""
         ids: list[int] = self.plan.devices.ids[self.rows].tolist()
         return ids
 
     @property
     def dropped_out(self) -> list[int]:
-        """Those that were asked and did not answer, or from which nothing usable came."""
+        """Devices that were asked and delivered no usable answer."""
         asked: set[int] = set(self.plan.devices.ids.tolist())
         return sorted({*self.plan.absent, *asked} - {*self.devices})
 
     @property
     def delivered(self) -> list[int]:
-        """For every segment, the devices whose copy of it was merged."""
+        """Per segment, the number of devices whose copy was merged."""
         merged = [
             segments
             for segments, device in zip(self.arrived, self.devices, strict=True)
@@ -76,13 +76,13 @@ class RoundBook:
 
 
 class MeanLosses:
-    """The mean over devices of every width's training loss, where a device trained that width."""
+    """The mean training loss per width, over the devices that trained that width."""
 
     def __init__(self, widths: int) -> None:
         self.counts, self.sums = [0] * widths, [0.0] * widths
 
     def add(self, losses: Sequence[float]) -> None:
-        """Enter the losses of one device; NaN where it did not train a width."""
+        """Add the losses of one device; NaN for widths that it did not train."""
         for i, loss in enumerate(losses):
             if not math.isnan(loss):
                 self.counts[i] += 1
@@ -90,5 +90,5 @@ class MeanLosses:
 
     @property
     def mean(self) -> list[float]:
-        """0 where nobody trained a width."""
+        """Per width; 0 if no device trained it."""
         return [total / max(count, 1) for total, count in zip(self.sums, self.counts, strict=True)]

@@ -1,4 +1,4 @@
-"""What is recorded of a round: the book of the round and the scores, as one typed line."""
+"""Turns the book and the scores of a round into its typed record."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ def round_record(
     trained_s: float,
     clock: Mapping[str, Any],
 ) -> RoundRecord:
-    """The line of a round.
+    """The record of a round.
 
     Args:
-        setting: of the run.
-        plan: of the round.
-        book: what happened.
-        scores: of the widths that were tested, by their index.
-        trained_s: when training ended, on the clock of `plan.began_s`.
-        clock: what is recorded of virtual time and energy.
+        setting: The setting of the run.
+        plan: The plan of the round.
+        book: What happened.
+        scores: Test results by index of the width.
+        trained_s: When training ended, on the clock of `plan.began_s`.
+        clock: The fields on virtual time and energy.
     """
     names = [f"{width}x" for width in setting.experiment.model.widths]
     losses = book.losses
@@ -71,7 +71,9 @@ def round_record(
     }
     try:
         return RoundRecord(**values)
-    except pydantic.ValidationError as error:  # of a channel or a network of the user's own
+    except (
+        pydantic.ValidationError
+    ) as error:  # a user's own channel or network returned wrong values
         first = error.errors(include_url=False)[0]
         raise RunError(
             f"round {plan.round}: {first['loc'][0]} cannot be recorded: {first['msg']}"
@@ -79,14 +81,14 @@ def round_record(
 
 
 def _reasons_count(setting: Setting) -> bool:
-    """Whether devices can be missing for another reason than the channel."""
+    """True if devices can be missing for other reasons than the channel."""
     return setting.in_detail or setting.experiment.time.mode != "wait-for-all"
 
 
 def _details(
     setting: Setting, plan: Plan, book: RoundBook, scores: Mapping[int, Score]
 ) -> dict[str, Any]:
-    """Who is missing why, and accuracies per label: what devices that differ make interesting."""
+    """Reasons for missing devices, and accuracies per label: of interest if devices differ."""
     held = np.bincount(setting.dataset.test.labels, minlength=setting.dataset.classes).tolist()
     by_label = {
         f"{setting.experiment.model.widths[i]}x": [
@@ -116,10 +118,10 @@ def _paper_mflops(setting: Setting, plan: Plan) -> float:
 
 
 def _learning_rate(setting: Setting, number: int, samples: Sequence[int]) -> float | None:
-    """The learning rate of the round's first step; None where nobody trained.
+    """The learning rate of the round's first step; None if no device trained.
 
-    Under `theorem1` with whole epochs it depends on how many steps a device takes, so on how
-    many samples it holds: then the median over devices.
+    Under `theorem1` with whole epochs it depends on the device's number of samples; this is then
+    the median over devices.
     """
     training, rounds = setting.experiment.training, setting.experiment.rounds
     steps = [local_steps(training, held) for held in samples]
@@ -128,5 +130,5 @@ def _learning_rate(setting: Setting, number: int, samples: Sequence[int]) -> flo
 
 
 def _finite(value: float) -> float | None:
-    """A loss, None if it has diverged: JSON has no infinity, and a record has limits."""
+    """A loss; None if it has diverged, as JSON has no infinity and records have limits."""
     return float(value) if abs(value) <= MOST else None

@@ -1,4 +1,4 @@
-"""A run from its first round to its last: in a folder, going on where it stopped, or in memory."""
+"""Carry out a run to its end: in a folder, resuming where it stopped, or in memory."""
 
 import logging
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ def run(
     *,
     until: int | None = None,
 ) -> list[RoundRecord]:
-    """Run a simulation to its end, in a folder (going on where it stopped) or in memory only.
+    """Run a simulation to its end, in a folder (resuming where it stopped) or only in memory.
 
-    `until` is a round to stop after, whatever number of rounds the experiment asks for.
+    `until` is a round to stop after, even if the experiment asks for more.
     """
     experiment = simulation.experiment
     watching = Callbacks([*callbacks, *simulation.named_callbacks, *trackers(experiment, folder)])
@@ -38,7 +38,7 @@ def run(
         lines = _go_back(simulation, folder, writer)
         if simulation.privacy is not None:
             simulation.privacy.start(simulation.experiment.data, folder.path)
-        if simulation.experiment.data.partition != "own":  # then only the devices know
+        if simulation.experiment.data.partition != "own":  # with own data only the devices know
             counts = simulation.partition.class_counts(
                 simulation.dataset.train.labels, simulation.dataset.classes
             )
@@ -49,7 +49,7 @@ def run(
 
 
 def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> list[RoundRecord]:
-    """Restore the newest checkpoint that the intact lines lead to; returns the lines up to it."""
+    """Restore the newest checkpoint that the intact lines reach; returns the lines up to it."""
     found = folder.intact_metrics()
     ahead = folder.checkpointed_round()
     checkpoint = folder.checkpoint(at_most=len(found.lines))
@@ -65,7 +65,7 @@ def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> li
 
 
 def finished(experiment: Experiment, lines: list[RoundRecord], until: int | None = None) -> bool:
-    """Whether these are all rounds of a run."""
+    """True if these are all rounds of a run."""
     section = experiment.federation
     if section.stop_on_convergence and convergence(lines, section) is not None:
         return True
@@ -81,9 +81,9 @@ def completed(
     until: int | None = None,
     verify: bool = False,
 ) -> bool:
-    """Whether a run folder has nothing left to run: all its rounds, and the last one's checkpoint.
+    """True if a run folder has all its rounds and the checkpoint of the last one.
 
-    With `verify` the checkpoint is also read, which takes longer, and found to be intact.
+    With `verify` the checkpoint is also read and checked, which takes longer.
     """
     found = folder.intact_metrics()
     rounds = len(found.lines)
@@ -107,7 +107,7 @@ def _rounds(
     try:
         while not finished(experiment, lines, until):
             record = simulation.step()
-            # before anything is written, so that the answer is written with the round
+            # before anything is written, so that the answer is stored with the round
             stopped_by = callbacks.round(record, lambda: simulation.global_model.copy())
             if stopped_by is not None:
                 record = record.model_copy(update={"stopped_by": stopped_by})

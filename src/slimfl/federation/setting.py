@@ -1,4 +1,4 @@
-"""What a run is made of, before any round: all that rounds use and that no round changes."""
+"""Everything that rounds use and no round changes."""
 
 import platform
 from dataclasses import replace
@@ -38,8 +38,8 @@ from slimfl.training import configured_step, step
 class Setting:
     """Method, channel, data, network, devices and engine of one experiment.
 
-    What the experiment names can be replaced by an object of the caller's own: `dataset`,
-    `network`, `channel` or `method`; `engine` chooses who does the arithmetic.
+    The caller can replace what the experiment names by an own `dataset`, `network`, `channel` or
+    `method`; `engine` chooses the arithmetic.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Setting:
         )
 
     def _checked_costs(self) -> list[int]:
-        """Multiply-adds per image of every width; a network that does not suit the images ends."""
+        """Multiply-adds per image of every width; refuses a network that cannot take the images."""
         model = self.experiment.model
         rows, columns, channels = self.dataset.train.images.shape[1:]
         image = (channels, rows, columns)
@@ -163,7 +163,7 @@ class Setting:
         return costs
 
     def provenance(self) -> dict[str, Any]:
-        """What the run is made with."""
+        """What the run is made with, for the run folder."""
         expected = expected_shares(
             self.experiment, self.method, self.channel, self.population, self.signals
         )
@@ -183,26 +183,26 @@ class Setting:
 
     @property
     def in_detail(self) -> bool:
-        """Whether rounds are recorded with who is missing why and with accuracies per label.
+        """True if rounds record why devices are missing, and accuracies per label.
 
-        Where all devices are alike, neither says more than the rest of the record.
+        For identical devices, neither adds to the rest of the record.
         """
         return not self.experiment.population.is_default or self.signals.per_device
 
     def population_provenance(self) -> dict[str, str]:
-        """The checksum of the devices, where they are not the paper's."""
+        """The checksum of the devices, if they are not the paper's identical ones."""
         if self.experiment.population.is_default:
             return {}
         return {"population_sha256": population_digest(self.population)}
 
     def own_objects(self) -> own.Given:
-        """What is recorded of the objects that were given in place of what the experiment names."""
+        """The record of the objects that replace what the experiment names."""
         if self._own_dataset and "dataset" not in self._own:
             self._own["dataset"] = own.of_dataset(self.dataset)
         return self._own
 
     def check_provenance(self, recorded: dict[str, Any]) -> None:
-        """A run goes on with the data and the objects it was made with, or not at all."""
+        """Refuse to resume a run with other data or objects than it was made with."""
         checksum = recorded.get("data_sha256", self.dataset.checksum)
         if checksum != self.dataset.checksum:
             raise RequestError(
@@ -219,7 +219,7 @@ class Setting:
         own.check(recorded, self.own_objects())
 
     def _check_messages(self, bits: tuple[float, ...]) -> None:
-        """Refuse messages that can never be decoded, as a device of full strength sends them."""
+        """Refuse messages that can never be decoded, even at full power."""
         count = len(self.experiment.model.widths)
         messages = full_assignment(self.method, count).messages
         if messages:
@@ -227,7 +227,7 @@ class Setting:
 
 
 def _unequal_shares(experiment: Experiment, devices: Population) -> NDArray[np.float64] | None:
-    """How much data devices hold beside each other; None where all hold alike."""
+    """The relative amounts of data of the devices; None if all hold the same."""
     shares = devices.data_share
     if (shares == shares[0]).all():
         return None
@@ -240,7 +240,7 @@ def _unequal_shares(experiment: Experiment, devices: Population) -> NDArray[np.f
 
 
 def _built_in(method: Method, experiment: Experiment) -> bool:
-    """Whether a method is one of ours; one that only carries its name is refused."""
+    """True if a method is built in; refuses one that only carries a built-in name."""
     widths, missing = experiment.model.widths, experiment.federation.missing
     together = (VANILLA_ALL, VANILLA_PAPER)
     if method.name not in (*method_names(widths), *together):
@@ -253,7 +253,7 @@ def _built_in(method: Method, experiment: Experiment) -> bool:
 
 
 def _marked(experiment: Experiment, *, dataset: bool, network: bool, channel: bool) -> Experiment:
-    """The experiment with a mark in place of every name that an object replaces."""
+    """The experiment with a placeholder for every name that an object replaces."""
     sections: dict[str, Any] = {}
     if dataset:
         sections["data"] = experiment.data.model_copy(update={"dataset": OWN})

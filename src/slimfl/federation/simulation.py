@@ -1,7 +1,7 @@
 """The round loop, written once for every method, engine and channel.
 
-One round is the way of the data: who trains, what each device learns, what arrives at the server,
-what is merged, what is written down.
+A round follows the data: who trains, what each device learns, what arrives at the server, what is
+merged, what is recorded.
 """
 
 import logging
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 class Simulation(Setting):
-    """A federation in this process: a setting, and what changes in it from round to round."""
+    """A federation in this process: a setting, and the state that changes from round to round."""
 
     def __init__(self, experiment: Experiment, **given: Any) -> None:
         super().__init__(experiment, **given)
@@ -76,7 +76,7 @@ class Simulation(Setting):
         self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
     def checkpoint(self) -> Checkpoint:
-        """All that changes from round to round."""
+        """The state that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
         tensors |= self._kept
         state["clock_s"] = self.clock_s
@@ -94,7 +94,7 @@ class Simulation(Setting):
         return Checkpoint(self.round, tensors, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint was written; one of another run is refused."""
+        """Continue from a checkpoint; one of another run is refused."""
         check_fits(checkpoint, *self._made_with, len(self.global_model), shapes(self._kept))
         tensors = dict(checkpoint.tensors)
         self.round, self.global_model = checkpoint.round, tensors.pop("global")
@@ -118,7 +118,7 @@ class Simulation(Setting):
 
     @property
     def _kept(self) -> State:
-        """What method, channel, batteries and belief keep, by their names in a checkpoint."""
+        """The state of method, channel, batteries and belief, by its names in a checkpoint."""
         believed = self.belief.state() if self.belief is not None else {}
         return {
             **{f"method/{name}": value for name, value in self.method_state.items()},
@@ -133,7 +133,7 @@ class Simulation(Setting):
 
     @property
     def channel_words(self) -> str:
-        """The channel, as sentences call it."""
+        """The channel's name for messages."""
         return f"channel {type(self.channel).__name__}"
 
     @property
@@ -141,26 +141,26 @@ class Simulation(Setting):
         return self.experiment, self.dataset.checksum
 
     def keep_states_in(self, folder: Path | None) -> None:
-        """Where the states of many devices go; without a folder, where temporary files do."""
+        """Set the folder for the states of many devices; None is the folder for temporary files."""
         self.engine.states.folder = folder
         warning = space_warning(self.experiment, len(self.global_model), folder)
         if warning is not None:
             log.warning("%s", warning)
 
     def trained_network(self) -> nn.Module:
-        """The network with the global model in it."""
+        """The network, loaded with the global model."""
         load_flat(self.network, self.global_model)
         return self.network
 
     def step(self) -> RoundRecord:
-        """One round; returns its record."""
+        """Run one round and return its record."""
         if self.asynchronous is not None:
             return self.asynchronous.step()
         plan = self.plan()
         return self.collect(plan, self.outcomes(plan))
 
     def plan(self) -> Plan:
-        """The next round: who takes part, what each device trains and sends, over which link."""
+        """Plan the next round: who takes part, what devices train and send, over which link."""
         number = self.round + 1
         share = asked_share(self.experiment)
         section = self.experiment.federation.model_copy(update={"participation": share})
@@ -190,7 +190,7 @@ class Simulation(Setting):
         return work.plan(number, rows, absent, timing, reasons)
 
     def work(self, number: int, ids: NDArray[np.int64]) -> Work:
-        """What the method has these devices do in a round, and what that costs them."""
+        """What the method assigns to these devices in a round, and what that costs them."""
         asked = self._limited(self.population.take(ids), number)
         assigned = [self._assign(device, number) for device in asked]
         rows = [row for row, assignment in enumerate(assigned) if assignment is not None]
@@ -214,7 +214,7 @@ class Simulation(Setting):
         return self.belief.noise_to_power(devices.ids)
 
     def _limited(self, devices: Population, number: int) -> Population:
-        """The devices as wide as the policy lets them be in a round."""
+        """The devices with the widths that the width policy allows in a round."""
         section = self.experiment.population
         if section.width == "capability":
             return devices
@@ -231,11 +231,11 @@ class Simulation(Setting):
         )
 
     def charge(self, devices: Population) -> NDArray[np.float64] | None:
-        """The share of its battery that each device has left; None where nobody has one."""
+        """The remaining charge of each device as a share; None if no device has a battery."""
         return self.batteries.share(devices.ids) if self.batteries.any else None
 
     def collect(self, plan: Plan, outcomes: Iterator[Outcome]) -> RoundRecord:
-        """What arrives of the devices' updates, what is merged, what is recorded."""
+        """Receive the updates, merge them, and return the record of the round."""
         book = RoundBook(plan, len(self.experiment.model.widths))
         for each in self.filters:
             each.begin(plan.round, self.global_model)
@@ -249,7 +249,7 @@ class Simulation(Setting):
                 absent=self.experiment.federation.absent,
             )
         )
-        for _ in stream:  # what a method does not look at was trained and sent all the same
+        for _ in stream:  # updates that a method ignores were trained and sent all the same
             pass
         if self.belief is not None:
             sent = [plan.signals[row] for row in book.rows]
@@ -265,13 +265,13 @@ class Simulation(Setting):
         return round_record(self, plan, book, self.scores(plan.round), trained_s, clock)
 
     def merge(self, arrivals: Arrivals) -> None:
-        """Let the method make the next model of what arrived."""
+        """Let the method compute the next model from what arrived."""
         model, state = self.method.aggregate(self.global_model, self.method_state, arrivals)
         state = checked_state(self._method_words, state, self.method_state)
         self.global_model, self.method_state = self._checked_model(model), state
 
     def _checked_model(self, model: Vector) -> Vector:
-        """What a method made of the model, as engines and checkpoints need it."""
+        """The method's model in the form that engines and checkpoints need."""
         expected = self.global_model.shape
         if np.shape(model) != expected:
             raise RequestError(
@@ -284,7 +284,7 @@ class Simulation(Setting):
         return self.method.assign(device, number, random)
 
     def scores(self, number: int) -> dict[int, Score]:
-        """The model tested at the widths of the method, where that is due."""
+        """Test the model at the method's widths, if an evaluation is due."""
         due = number % self.experiment.federation.evaluate_every == 0
         if not due and number != self.experiment.rounds:
             return {}
@@ -296,7 +296,7 @@ class Simulation(Setting):
         return dict(zip(tested, scored, strict=True))
 
     def outcomes(self, plan: Plan) -> Iterator[Outcome]:
-        """The engine's outcomes; an error says in which round, on which device it happened."""
+        """The engine's outcomes; an error names the round and the device."""
         tasks = plan.tasks
         outcomes = self.engine.train(plan.round, self.global_model, tasks)
         for task in tasks:
@@ -308,11 +308,11 @@ class Simulation(Setting):
                 raise RunError(
                     f"round {plan.round}, device {task.device}, training: {error}"
                 ) from error
-        # an engine may have a last word, such as that there was no quorum
+        # run the engine's generator to its end: it may still report that there was no quorum
         next(outcomes, None)
 
 
 def _taken(tensors: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Take the arrays with a prefix out of a dictionary."""
+    """Remove the arrays with a prefix from a dictionary and return them without it."""
     names = [name for name in tensors if name.startswith(prefix)]
     return {name.removeprefix(prefix): tensors.pop(name) for name in names}

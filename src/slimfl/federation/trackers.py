@@ -1,11 +1,10 @@
 """TensorBoard, MLflow and Weights & Biases as callbacks; each is an optional extra."""
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from slimfl.config import Experiment
-from slimfl.errors import RequestError
+from slimfl.extras import require
 from slimfl.federation.callbacks import Callback
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import RunFolder
@@ -13,7 +12,7 @@ from slimfl.nn import Vector
 
 
 def scalars(line: RoundRecord) -> Iterator[tuple[str, float]]:
-    """The numbers of a round that are worth a curve."""
+    """The numbers of a round that trackers plot."""
     for group in ("accuracy", "loss", "training_loss"):
         for width, value in getattr(line, group).items():
             if value is not None:
@@ -52,7 +51,7 @@ class MLflow(Callback):
         self.mlflow, self.name = mlflow, name
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Open the run and record what was asked."""
+        """Open the run and record the experiment."""
         self.mlflow.start_run(run_name=self.name)
         self.mlflow.log_dict(experiment.model_dump(mode="json"), "experiment.json")
 
@@ -74,7 +73,7 @@ class WeightsAndBiases(Callback):
         self.wandb, self.folder, self.name = wandb, folder, name
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Open the run and record what was asked."""
+        """Open the run and record the experiment."""
         self.run = self.wandb.init(
             project="slimfl",
             name=self.name,
@@ -99,14 +98,9 @@ TRACKERS: dict[str, type[TensorBoard | MLflow | WeightsAndBiases]] = {
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """A tracker that is not installed is a wrong request, told before anything is written."""
+    """Refuse trackers that are not installed, before anything is written."""
     for name in names:
-        found = importlib.util.find_spec(name)
-        # a folder of that name, such as wandb/ with earlier logs, has a place but no code
-        if found is None or found.loader is None or found.origin is None:
-            raise RequestError(
-                f"{name} is not installed; install it with `pip install slimfl[{name}]`"
-            )
+        require(name, name)
 
 
 def trackers(experiment: Experiment, folder: RunFolder | None) -> list[Callback]:

@@ -1,4 +1,4 @@
-"""Which updates must not enter a model."""
+"""Refusal of updates that must not enter a model."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from slimfl.nn import Vector
 
 
 class RefusedUpdateError(Exception):
-    """An update that must not enter the average; says why."""
+    """An update that must not enter the average, and why."""
 
 
 def check_update(parameters: Vector, expected: int) -> None:

@@ -1,4 +1,4 @@
-"""What some devices are to do: their assignments, signals and links, and what that costs them."""
+"""The work of some devices: assignments, signals, links and costs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from slimfl.radio import Links, Signal
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """One row per device that has something to do."""
+    """One row per device with an assignment."""
 
     devices: Population
     assignments: list[Assignment]
     signals: list[Signal]
     links: Links
     channel_state: State
-    """The channel's memory after it."""
+    """State of the channel afterwards."""
     costs: TaskCosts
     unable: list[int] = field(default_factory=list)
-    """Devices for which the method has nothing to do."""
+    """Devices that got no assignment from the method."""
 
     def __len__(self) -> int:
         return len(self.assignments)

@@ -40,6 +40,8 @@ class PerOperation:
 
     joule: float
     source: str
+    int8_joule: float | None = None
+    """The same in eight-bit integers, where the source has it."""
     needs_speed: bool = False
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
@@ -86,7 +88,9 @@ ENERGY_PRESETS: dict[str, EnergyModel] = {
     NONE: PerOperation(0.0, "computing is not counted, as in the paper"),
     "horowitz-45nm": PerOperation(
         4.6e-12,
-        "Horowitz, ISSCC 2014, 45 nm: FP32 multiply 3.7 pJ + FP32 add 0.9 pJ, no memory access",
+        "Horowitz, ISSCC 2014, 45 nm: FP32 multiply 3.7 pJ + FP32 add 0.9 pJ, no memory access; "
+        "INT8 multiply 0.2 pJ + INT32 add 0.1 pJ",
+        int8_joule=(0.2 + 0.1) * 1e-12,
     ),
     "kappa-1e-28": KappaFrequencySquared(
         1e-28, 1.0, "kappa f^2 with kappa 1e-28 and 1 cycle per multiply-add (edge computing)"

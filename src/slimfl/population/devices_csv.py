@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from slimfl.config.population import LIMITS
 from slimfl.errors import RequestError
-from slimfl.files import replacing
+from slimfl.files import open_regular, replacing
 from slimfl.population.population import Population
 from slimfl.population.widths import width_indices
-from slimfl.regular_file import open_regular
 
 #: Columns of numbers with their limits; infinite stands for mains and for no time to compute.
 NUMBERS: dict[str, tuple[float, float]] = {**LIMITS, "angle_rad": (-7.0, 7.0)}

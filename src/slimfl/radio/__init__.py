@@ -1,6 +1,6 @@
 """What arrives at the server: fading, power split, thresholds, decoding, bits and energy.
 
-The radio carries segments with a size and knows nothing of models, so it is useful by itself:
+The radio carries segments of a given size and knows nothing of models, so it is useful by itself:
 
 >>> from slimfl import radio
 >>> both = radio.Superposition((1.5, 1.5), (0.8, 0.2))
@@ -55,7 +55,7 @@ from slimfl.radio.link import (
 )
 from slimfl.radio.links import Links, Payload, Receptions
 from slimfl.radio.motion import MovingChannel
-from slimfl.radio.noise import THERMAL_DBM_HZ, noise_power_dbm
+from slimfl.radio.noise import noise_power_dbm
 from slimfl.radio.noma import decode_pairs, pair_probabilities, two_device_probabilities
 from slimfl.radio.objectives import OBJECTIVES, Objective, inverse_probability_sum
 from slimfl.radio.orthogonal import InTurnAtLowerPower, InTurnInShorterTime
@@ -80,7 +80,6 @@ __all__ = [
     "OBJECTIVES",
     "PAPER_MODEL_BITS",
     "SCENARIOS",
-    "THERMAL_DBM_HZ",
     "Attempts",
     "Autoregressive",
     "Channel",

@@ -1,10 +1,10 @@
-"""The paper's channel with a rate that follows the gain: every signal arrives, in its own time.
+"""The paper's channel with rates that follow the gain: every signal arrives, some later.
 
-A device knows its gain and sends message i at what the receiver can decode of it,
+A device knows its gain and sends message i at the highest rate that the receiver can decode,
 
     W log2(1 + g P_i / (g (P_{i+1} + ... + P_S) + c)),
 
-so there is no outage; a device with a poor gain is a slow one.
+so there is no outage; a device with a poor gain is slow instead.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.outage import OutageChannel, alike, outage_channel
 from slimfl.radio.signals import Signal
 
-#: No upload takes longer, however small its gain: a year.
+#: Upper limit of an upload, however small the gain: a year.
 LONGEST_S = 3.2e7
 
 
@@ -31,13 +31,13 @@ class AdaptiveChannel:
     needs_payload: bool = False
 
     def start(self, population: Population, seed: int) -> State:
-        """What the gains remember."""
+        """The state of the gains."""
         return self.fixed.start(population, seed)
 
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """The gains that a fixed rate would meet."""
+        """The same gains as with fixed rates."""
         return self.fixed.links(state, round, devices, seed)
 
     def receive(

@@ -1,11 +1,11 @@
-"""Retransmissions with chase combining: the receiver adds up what it got in all attempts.
+"""Retransmissions with chase combining: the receiver adds up all attempts.
 
 Every attempt repeats the whole signal. Maximum-ratio combining adds the signal-to-noise ratios, so
-after n attempts the gain is g_1 + ... + g_n (Chase 1985). Attempts go on until everything is
-decoded or no more are allowed; each costs the airtime and the energy of the signal once more.
+after n attempts the gain is g_1 + ... + g_n (Chase 1985). Attempts continue until everything is
+decoded or the limit is reached; each costs the airtime and the energy of the signal again.
 
 The gain of a further attempt is new (`independent`: time has passed or another frequency is used)
-or that of the first (`same`). A shadow stays the same in any case.
+or that of the first (`same`). The shadowing is the same for all attempts.
 """
 
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from slimfl.rng import generator
 
 @dataclass(frozen=True)
 class Attempts:
-    """How often a signal may be sent."""
+    """How often a signal may be sent, and how its gains are related."""
 
     most: int = 1
     gain: Literal["independent", "same"] = "independent"
 
     @classmethod
     def of(cls, section: RadioSection) -> "Attempts":
-        """As the `radio` section has it."""
+        """From the `radio` section."""
         return cls(section.max_attempts, section.retransmission_gain)
 
     def reaches(self, fading: Fading) -> Reaches:
-        """Pr(the gain of all attempts >= threshold)."""
+        """Pr(summed gain of all attempts >= threshold)."""
         if self.most == 1:
             return fading.survival
         if self.gain == "same":
@@ -47,14 +47,14 @@ class Attempts:
         return lambda threshold: fading.sum_survival(threshold, self.most)
 
     def later_gains(self, fading: Fading, first: Gains, seed: int, round: int) -> Floats:
-        """[attempt after the first, device]: the gains of devices 0, 1, ... without a shadow."""
+        """[attempt after the first, device]: the gains of devices 0, 1, ... without shadowing."""
         if self.gain == "same":
             return np.broadcast_to(first, (self.most - 1, len(first)))
         keys = generator(seed, "attempts", round).integers(2**62, size=self.most - 1).tolist()
         return np.stack([fading.gains(key, round, len(first)) for key in keys])
 
     def summed(self, fading: Fading, first: Gains, seed: int, round: int) -> Gains:
-        """The gain of all attempts together."""
+        """The summed gain of all attempts."""
         if self.most == 1:
             return first
         if not isinstance(fading, Shadowed) or self.gain == "same":

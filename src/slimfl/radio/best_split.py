@@ -17,7 +17,7 @@ from slimfl.radio.superposition import Floats, sinr_target
 
 Split = tuple[float, ...]
 
-#: How much one margin may exceed another: e to this power, which rounding does not reach.
+#: Limit of the logarithm of the ratio of two margins, small enough not to suffer from rounding.
 WIDEST = 18.0
 
 
@@ -29,7 +29,7 @@ def best_split(
     residual: float = 0.0,
     orthogonal: bool = False,
 ) -> Split:
-    """The split for which an objective is best, given the decoding probabilities of a split.
+    """The split with the best objective; `probabilities` maps a split to decoding probabilities.
 
     >>> from slimfl.radio import Superposition, Rayleigh
     >>> rates = (1.5, 1.5)
@@ -71,7 +71,7 @@ def best_split(
     def arrives(logs: Floats) -> Floats:
         return probabilities(split(logs))
 
-    # the margin of segment 1 is the reference, so that no two points mean the same split
+    # relative to the margin of segment 1, so that every point is a different split
     others = [start[1:] - start[0] for start in _starts(targets, residual, orthogonal)]
     best = np.insert(least(lambda logs: cost(np.insert(logs, 0, 0.0)), others), 0, 0.0)
     if goal.first_outage is not None and _outage(arrives(best)) > goal.first_outage:
@@ -86,11 +86,11 @@ def _on_the_limit(
     others: list[Floats],
     least: Callable[[Callable[[Floats], float], list[Floats]], Floats],
 ) -> Floats:
-    """Margins that give segment 1 exactly the outage it may have, the rest as good as can be."""
+    """Margins that give segment 1 exactly its maximum outage and are otherwise optimal."""
     from scipy.optimize import brentq
 
     def with_first(logs: Floats) -> Floats:
-        """The margin of segment 1 for which its outage is the limit, given the others."""
+        """Add the margin of segment 1 at which its outage is at the limit."""
 
         def excess(first: float) -> float:
             return _outage(arrives(np.insert(logs, 0, first))) - first_outage
@@ -107,7 +107,7 @@ def _on_the_limit(
 
     if len(others[0]) == 1:
         return with_first(np.zeros(1))
-    # one of the others is the reference, so that no two points of the search mean the same split
+    # relative to one of the others, so that every point of the search is a different split
     free = [start[:-1] - start[-1] for start in others]
     found = least(lambda logs: cost(with_first(np.append(logs, 0.0))), free)
     return with_first(np.append(found, 0.0))

@@ -13,7 +13,7 @@ from slimfl.radio.paired import PairedChannel
 
 
 def built_in(section: RadioSection) -> Channel:
-    """The channel of the section's keys; devices alone or in pairs, at rest or moving."""
+    """The built-in channel of a section; devices send alone or in pairs, and may move."""
     alone = outage_channel(section)
     channel: Channel = alone if section.users_per_slot == 1 else PairedChannel(alone)
     if section.speed_m_s:
@@ -30,7 +30,7 @@ CHANNEL_MODELS: dict[str, Callable[[RadioSection], Channel]] = {
 def build_channel(section: RadioSection) -> Channel:
     """The channel that the section describes.
 
-    A maker that has the parameter `radio` is given the section.
+    A factory with the parameter `radio` gets the section.
     """
     if section.model == OWN:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""How messages share one upload: what every kind of coding answers."""
+"""The interface of codings: how messages share one upload."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class Coding(Protocol):
 
     @property
     def rates(self) -> Floats:
-        """What each message is sent at while it is on the air, in bit/s/Hz."""
+        """The rate of each message while it is on the air, in bit/s/Hz."""
 
     def thresholds(self, noise_to_power: float | Floats) -> Floats:
         """[..., message]: the gain that each message and all before it need."""
@@ -30,4 +30,4 @@ class Coding(Protocol):
         """
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """How long the signal lasts, and how long full power would give its energy."""
+        """Duration of the signal, and the time in which full power would spend its energy."""

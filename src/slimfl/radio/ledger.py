@@ -1,6 +1,6 @@
 """What a round costs on the air: bits, airtime, energy, and the paper's own accounting.
 
-Airtime and energy of an upload are the channel's answer; the ledger adds them up.
+The channel reports airtime and energy of every upload; the ledger adds them up.
 """
 
 from collections import Counter
@@ -47,13 +47,13 @@ class Ledger:
         self.sent, self.decoded = np.zeros(segments), np.zeros(segments)
         self.airtime_s = 0.0
         self.at_full_power_s: dict[float, float] = {}
-        """Airtime by transmit power in dBm, of the uploads that had that power all the time."""
+        """Airtime by transmit power in dBm, for uploads at constant power."""
         self.other_energy_j = 0.0
         self.powers_dbm: Counter[float] = Counter()
         self._masks: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     def add(self, links: Links, signals: Sequence[Signal], receptions: Receptions) -> None:
-        """Enter what was received of some devices' signals."""
+        """Add the receptions of some devices' signals."""
         for sent, decoded in zip(signals, receptions.decoded.tolist(), strict=True):
             self.sent += self._bits(sent, len(sent.messages))
             self.decoded += self._bits(sent, decoded)
@@ -65,7 +65,7 @@ class Ledger:
         ):
             self.powers_dbm[power_dbm] += 1
             self.airtime_s += airtime_s
-            # equal powers are multiplied once, at the end: one rounding instead of one per device
+            # multiply equal powers once, at the end: one rounding instead of one per device
             if energy_j == airtime_s * watt(power_dbm):
                 before = self.at_full_power_s.get(power_dbm, 0.0)
                 self.at_full_power_s[power_dbm] = before + airtime_s
@@ -74,7 +74,7 @@ class Ledger:
 
     def _bits(self, sent: Signal, messages: int) -> NDArray[np.float64]:
         """The bits of every segment in the first messages of a signal."""
-        key = (id(sent), messages)  # a signal takes longer to hash than to identify
+        key = (id(sent), messages)  # hashing a signal is slower than taking its id
         if key not in self._masks:
             bits = np.zeros(len(self.sent))
             where = list(sent.segments_decoded(messages))
@@ -98,7 +98,7 @@ class Ledger:
         return sum(full, self.other_energy_j)
 
     def _mean_power_mw(self) -> float:
-        """The mean over devices; exact where all send with the same power."""
+        """The mean over devices; exact if all send at the same power."""
         counts = {1000 * watt(dbm): count for dbm, count in self.powers_dbm.items()}
         if len(counts) < 2:
             return next(iter(counts), 0.0)

@@ -1,6 +1,6 @@
-"""One radio link by itself: fading, thresholds, and the decoding probabilities of equation (5).
+"""A single radio link: fading, thresholds, and the decoding probabilities of equation (5).
 
-For calculations and for theory, where all devices have the same link. In a federation a `Channel`
+For calculations and theory, where all devices have the same link. In a federation, a `Channel`
 generates the links of every round and receives over them.
 """
 
@@ -24,9 +24,9 @@ from slimfl.rng import generator
 
 @dataclass(frozen=True)
 class OutageLink:
-    """Block fading with Shannon thresholds: decoding works exactly when the gain suffices.
+    """Block fading with Shannon thresholds: decoding succeeds if and only if the gain suffices.
 
-    Another decoder, and further attempts, change what works.
+    Other decoders and further attempts change this.
     """
 
     noise_to_power: float
@@ -47,7 +47,7 @@ class OutageLink:
         uniform: Floats | None = None,
         bits: Sequence[float] = (),
     ) -> NDArray[np.uint8]:
-        """Thresholds are nested, so the number decoded is the number of thresholds reached.
+        """Number of decoded messages: the thresholds are nested, so it is the number reached.
 
         A decoder that is not certain needs a uniform number per gain.
         """
@@ -62,7 +62,7 @@ class OutageLink:
         return count
 
     def decoding_probabilities(self, signal: Coding, bits: Sequence[float] = ()) -> Floats:
-        """Equation (5), or what stands in its place."""
+        """Equation (5), or its equivalent for other decoders and attempts."""
         ratio = np.float64(self.noise_to_power)
         reaches = self.attempts.reaches(self.fading)
         found = averaged(self.decoder, signal, bits, reaches, np.asarray(ratio))
@@ -77,9 +77,9 @@ class OutageLink:
 def decoding_frequencies(
     link: OutageLink, signal: Coding, draws: int, seed: int = 0, bits: Sequence[float] = ()
 ) -> NDArray[np.float64]:
-    """How often message i was decoded among the draws: the simulated side of equation (5)."""
+    """Simulated counterpart of equation (5): how often message i was decoded."""
     at_least = np.zeros(len(signal.split) + 1)
-    chunk = 1 << 16  # stays in the cache
+    chunk = 1 << 16  # fits into the cache
     for number, start in enumerate(range(0, draws, chunk)):
         count = min(chunk, draws - start)
         gains = link.gains(seed, number, count)
@@ -123,7 +123,7 @@ def possible_links(section: RadioSection) -> list[tuple[float, OutageLink]]:
 def section_probabilities(
     section: RadioSection, signal: Coding, bits: Sequence[float] = ()
 ) -> Floats:
-    """The decoding probabilities of a device at `distance_m`, wherever obstacles may be."""
+    """The decoding probabilities of a device at `distance_m`, averaged over possible obstacles."""
     links = possible_links(section)
     parts = [weight * link.decoding_probabilities(signal, bits) for weight, link in links]
     return np.asarray(sum(parts[1:], parts[0]))

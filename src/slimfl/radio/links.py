@@ -1,9 +1,9 @@
-"""What a channel is asked and what it answers.
+"""The input and output of a channel, as columns over devices.
 
     links = what the channel does to every device in this round (generate)
     receptions = what the server gets of every device's signal over its link (receive)
 
-Both are columns over the devices of a round, so that a million links are arrays, not objects.
+With columns, a million links are a few arrays instead of a million objects.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from slimfl.rng import generators
 
 Floats = NDArray[np.float64]
 
-#: What a channel or a method keeps from round to round: named arrays, so that saving it is free.
+#: What a channel or a method keeps from round to round: named arrays, which checkpoints can store.
 State = dict[str, NDArray[Any]]
 
-#: What a device puts on the air, one array of bytes per message.
+#: The bytes that a device transmits, one array per message.
 Payload = list[NDArray[np.uint8]]
 
 
@@ -40,11 +40,11 @@ class Links:
     power_dbm: Floats
     """Transmit power of each device."""
     later_gains: Floats | None = None
-    """[device, attempt after the first]: gains of retransmissions, where there may be any."""
+    """[device, attempt after the first]: gains of retransmissions, if they are allowed."""
     decoding_draws: Floats | None = None
     """A uniform number per device, for a decoder that is not certain."""
     partner_snr: Floats | None = None
-    """g P/c of the device that sends at the same time; 0 where none does."""
+    """g P/c of the device that sends at the same time; 0 if there is none."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,20 +64,20 @@ class Links:
         return Links(self.seed, self.round, *taken)  # type: ignore[arg-type]
 
     def random(self, purpose: str) -> Iterator[np.random.Generator]:
-        """A generator for every link, for what a receiver draws: noise, bit errors."""
+        """A generator for every link, for random events in the receiver such as bit errors."""
         return generators(self.seed, purpose, self.round, self.ids.tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Receptions:
-    """What came of the signals of some devices."""
+    """The outcome of some devices' signals."""
 
     decoded: NDArray[np.int64]
-    """Messages decoded in succession."""
+    """Number of messages decoded in succession."""
     attempts: NDArray[np.int64]
-    """Transmissions used, the first included."""
+    """Number of transmissions, the first included."""
     airtime_s: Floats
     energy_j: Floats
     """Transmit energy."""
     payloads: Sequence[Payload] | None = None
-    """What the messages held on arrival, where the channel touches it; None: as sent."""
+    """Received bytes, if the channel changes them; None means as sent."""

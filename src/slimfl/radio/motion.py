@@ -1,7 +1,7 @@
 """Devices that move: the random-waypoint model (Johnson and Maltz 1996), in the channel's state.
 
 A device starts at its distance from the server, in a random direction. It walks at constant speed
-towards a point drawn uniformly in a disc around the server, and when it is there towards the next.
+towards a point drawn uniformly in a disc around the server, then towards the next one.
 """
 
 from collections.abc import Sequence
@@ -17,27 +17,27 @@ from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.signals import Signal
 from slimfl.rng import generator
 
-#: Nobody comes nearer to the antenna than this.
+#: Minimum distance to the antenna.
 NEAREST_M = 1.0
 
 
 @dataclass(frozen=True)
 class MovingChannel:
-    """Another channel, for devices that move between rounds."""
+    """Wraps a channel for devices that move between rounds."""
 
     still: Channel
     step_m: float
-    """How far a device walks from one round to the next."""
+    """Distance that a device walks per round."""
     radius_m: float | None = None
-    """Of the disc; the largest distance at the start when absent."""
+    """Radius of the disc; the largest initial distance by default."""
 
     @property
     def needs_payload(self) -> bool:
-        """As the other channel."""
+        """As the wrapped channel."""
         return self.still.needs_payload
 
     def start(self, population: Population, seed: int) -> State:
-        """Where everybody is, and where everybody goes."""
+        """Positions and targets of all devices."""
         count = int(population.ids.max(initial=-1)) + 1
         distance = np.zeros(count)
         distance[population.ids] = population.distance_m
@@ -54,7 +54,7 @@ class MovingChannel:
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """Everybody walks before the second round and every round after it."""
+        """All devices walk before every round but the first."""
         place, target = state["place_m"], state["target_m"]
         if round > 1:
             place, target = self._walk(place, target, float(state["radius_m"][0]), seed, round)
@@ -67,11 +67,11 @@ class MovingChannel:
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
     ) -> Receptions:
-        """As the other channel: links know how far they reach."""
+        """As the wrapped channel: links already include the distance."""
         return self.still.receive(links, signals, payloads)
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
-        """None: they change with every step."""
+        """None, as they change with every step."""
         return None
 
     def noise_to_power(self, devices: Population) -> Floats:
@@ -82,7 +82,7 @@ class MovingChannel:
     def _walk(
         self, place: NDArray[Any], target: NDArray[Any], radius: float, seed: int, round: int
     ) -> tuple[Floats, Floats]:
-        """One step each; who arrives stays there until the next round and gets a new target."""
+        """One step per device; one that arrives waits for the next round with a new target."""
         way = target - place
         left = np.hypot(way[:, 0], way[:, 1])
         arrived = left <= self.step_m
@@ -92,7 +92,7 @@ class MovingChannel:
 
 
 def _in_disc(seed: int, round: int, count: int, radius: float) -> Floats:
-    """[device, 2]: uniform in a disc; device k has the k-th row for any count."""
+    """[device, 2]: uniform in a disc; row k does not depend on the number of devices."""
     drawn = generator(seed, "waypoints", round).random((count, 2))
     distance, angle = radius * np.sqrt(drawn[:, 0]), 2 * np.pi * drawn[:, 1]
     return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])

@@ -2,9 +2,6 @@
 
 from slimfl.radio.units import to_db
 
-#: k T at 290 K.
-THERMAL_DBM_HZ = -173.98
-
 
 def noise_power_dbm(
     density_dbm_hz: float, bandwidth_hz: float, noise_figure_db: float = 0.0

@@ -1,17 +1,17 @@
 """Two devices that send at the same time: power-domain NOMA in the uplink.
 
-The receiver hears the layers (messages) of both devices, each at its own received power, and
-decodes one layer after the other: of each device's next layers the stronger one, with all that is
-not decoded yet as interference. A layer that fails blocks its device until the other one has made
-progress. Removing interference never hurts, so what is decoded in the end does not depend on the
-order of the attempts, unless cancellation is imperfect.
+The receiver gets the layers (messages) of both devices, each at its own received power, and decodes
+one layer after the other: the stronger of the devices' next layers, with everything not decoded yet
+as interference. A layer that fails blocks its device until the other one has made progress.
+Removing interference never hurts, so the order of the attempts does not matter unless cancellation
+is imperfect.
 
 For one message each under Rayleigh fading there is a closed form, `two_device_probabilities`: with
 x and y the received signal-to-noise ratios, of means a and b, device 1 is decoded where
 
     x >= u_1 (1 + y)    or    y >= u_2 (1 + x) and x >= u_1,
 
-two wedges in the plane whose overlap is a wedge as well. Everything else is by simulation.
+two wedges in the plane whose overlap is a wedge as well. All other cases are simulated.
 """
 
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ Counts = NDArray[np.int64]
 def decode_pairs(
     first: Superposition, second: Superposition, snr_first: Floats, snr_second: Floats
 ) -> tuple[Counts, Counts]:
-    """How many messages of either device are decoded, for arrays of g P/c."""
+    """Number of decoded messages of both devices, for arrays of g P/c."""
     codings, snr = (first, second), (np.asarray(snr_first), np.asarray(snr_second))
     shares = [_padded(coding.split) for coding in codings]
     targets = [_padded(sinr_target(coding.spectral_efficiencies), np.inf) for coding in codings]
     decoded = np.zeros((2, len(snr[0])), np.int64)
     blocked = np.zeros((2, len(snr[0])), bool)
     rows = np.arange(len(snr[0]))
-    # each step decodes a layer or blocks a device, and a layer unblocks one: so many steps suffice
+    # enough steps: each decodes a layer or blocks a device, and a layer unblocks one device
     for _ in range(2 * (len(first.split) + len(second.split)) + 2):
         layer = [snr[k] * shares[k][decoded[k]] for k in (0, 1)]
         strength = np.where(blocked, -1.0, np.stack(layer))
@@ -57,7 +57,7 @@ def decode_pairs(
 
 
 def _padded(values: Sequence[float] | Floats, end: float = 0.0) -> Floats:
-    """With a layer after the last one, which has no power and is never decoded."""
+    """Append a layer without power that is never decoded."""
     return np.append(np.asarray(values, np.float64), end)
 
 
@@ -67,7 +67,7 @@ def _interference(
     snr: tuple[Floats, Floats],
     decoded: Counts,
 ) -> Floats:
-    """All power that is not cancelled, in units of the noise."""
+    """Power that is not cancelled, relative to the noise."""
     total = np.zeros(len(snr[0]))
     for k, coding in enumerate(codings):
         before = np.concatenate([[0.0], shares[k].cumsum()])[decoded[k]]
@@ -91,7 +91,8 @@ def two_device_probabilities(
             return 0.0
         x = (low_x + slope_y * low_y) / (1 - slope_x * slope_y)
         y = low_y + slope_x * x
-        # from its corner on, the plane is as it was at the origin
+        # exponentials have no memory: from the wedge's corner on, the plane looks as from the
+        # origin
         inside = 1 / (1 + slope_y * b / a) + 1 / (1 + slope_x * a / b) - 1
         return float(np.exp(-x / a - y / b) * inside)
 
@@ -113,7 +114,7 @@ def pair_probabilities(
     draws: int = 100_000,
     seed: int = 0,
 ) -> tuple[Floats, Floats]:
-    """How often message i of either device and all before it are decoded, by simulation."""
+    """Simulated probability that message i and all before it are decoded, for both devices."""
     keys = generator(seed, "pair").integers(2**62, size=2).tolist()
     snr = [
         fading.gains(key, 0, draws) / ratio

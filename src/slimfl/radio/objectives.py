@@ -1,4 +1,4 @@
-"""What a power split is to be good for: the smaller, the better.
+"""Objectives of a power split, as costs to minimise.
 
 * `bound`: D = sum_i 1/p_i, the channel's part of theorem 1's bound (the paper's objective);
 * `delivered`: the expected share of the parameters that arrives, sum_i n_i p_i / sum_i n_i;
@@ -26,11 +26,11 @@ def inverse_probability_sum(probabilities: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Objective:
-    """A named objective with what it needs to know."""
+    """A named objective with its parameters."""
 
     name: str = "bound"
     sizes: tuple[float, ...] = ()
-    """`delivered`: parameters or bits of every message; equal where not given."""
+    """`delivered`: parameters or bits of every message; equal by default."""
     first_outage: float | None = None
     """`first-outage`: the largest outage of segment 1."""
 
@@ -44,12 +44,12 @@ class Objective:
 
     @classmethod
     def of(cls, section: RadioSection, sizes: Sequence[float] = ()) -> "Objective":
-        """As the `radio` section has it."""
+        """From the `radio` section."""
         outage = section.first_outage if section.split_objective == "first-outage" else None
         return cls(section.split_objective, tuple(sizes), outage)
 
     def cost(self, probabilities: ArrayLike) -> float:
-        """What a split with these decoding probabilities costs."""
+        """The cost of a split with these decoding probabilities."""
         probabilities = np.asarray(probabilities, dtype=np.float64)
         if self.name != "delivered":
             return inverse_probability_sum(probabilities)

@@ -1,13 +1,13 @@
-"""Segments one after the other instead of superposed: what superposition is to be compared with.
+"""Segments sent one after the other: the alternative that superposition is compared with.
 
-No message interferes with another. The split is what the segments share:
+Messages do not interfere with each other. The split divides one of two resources:
 
 * the energy (`InTurnAtLowerPower`): message i has the share P_i of the power, and all the time that
   the superposed signal would take. The energy is the same, the airtime longer.
 * the airtime (`InTurnInShorterTime`): message i has full power in the share P_i of the time that
   the superposed signal would take, so its rate is higher. Airtime and energy are the same.
 
-A message counts only after those before it, as with superposition.
+As with superposition, a message counts only if those before it are decoded.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from slimfl.radio.superposition import Floats, check_shares, sinr_target
 
 @dataclass(frozen=True)
 class InTurnAtLowerPower:
-    """Message i at its own rate, with its share of the power: as much energy as superposed."""
+    """Message i at its own rate, with its share of the power; the energy of superposition."""
 
     spectral_efficiencies: tuple[float, ...]
     split: tuple[float, ...]
@@ -30,7 +30,7 @@ class InTurnAtLowerPower:
 
     @property
     def rates(self) -> Floats:
-        """What each message is sent at."""
+        """The rate of each message."""
         return np.asarray(self.spectral_efficiencies)
 
     def thresholds(self, noise_to_power: float | Floats) -> Floats:
@@ -44,7 +44,7 @@ class InTurnAtLowerPower:
         return np.asarray(np.asarray(snr)[..., None] * np.asarray(self.split))
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """All messages' times; each has its share of the power."""
+        """The times of all messages; each has its share of the power."""
         seconds = [
             size / (rate * bandwidth_hz)
             for size, rate in zip(bits, self.spectral_efficiencies, strict=True)
@@ -54,20 +54,20 @@ class InTurnAtLowerPower:
 
 @dataclass(frozen=True)
 class InTurnInShorterTime:
-    """Message i with full power in its share of the time: as much airtime as superposed."""
+    """Message i with full power in its share of the time; the airtime of superposition."""
 
     spectral_efficiencies: tuple[float, ...]
-    """Of the superposed signal with which this one is compared."""
+    """Rates of the superposed signal that this one is compared with."""
     split: tuple[float, ...]
     bits: tuple[float, ...] = ()
-    """Of every message; without them, each is as long as its rate is high."""
+    """Bits of every message; by default proportional to the rates."""
 
     def __post_init__(self) -> None:
         check_shares(self.spectral_efficiencies, self.split)
 
     @property
     def rates(self) -> Floats:
-        """What each message is sent at in its share of the time."""
+        """The rate of each message within its share of the time."""
         usual = np.asarray(self.spectral_efficiencies)
         if self.bits:
             usual = np.asarray(self.bits) / (np.asarray(self.bits) / usual).max()
@@ -83,7 +83,7 @@ class InTurnInShorterTime:
         return np.repeat(np.asarray(snr)[..., None], len(self.split), axis=-1)
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """As long as the longest message takes in superposition, at full power."""
+        """The time of the longest superposed message, at full power."""
         longest = max(
             size / (rate * bandwidth_hz)
             for size, rate in zip(bits, self.spectral_efficiencies, strict=True)

@@ -1,9 +1,9 @@
 """The channel of a federation: path loss, shadowing, block fading, successive decoding.
 
-With the default parts it is the paper's, equation (5): decoding works exactly when the gain
-suffices. A signal lasts until its longest message is through and has the device's full power for
-that time. Other parts change the gains (`fading`, `process`, `shadowing_db`), the mean
-(`path_loss`), the receiver (`decoder`) or how often a signal may be sent (`attempts`).
+With the default parts it is the paper's, equation (5): decoding succeeds if and only if the gain
+suffices. A signal lasts until its longest message ends and has the device's full power for that
+time. Other parts change the gains (`fading`, `process`, `shadowing_db`), the mean (`path_loss`),
+the receiver (`decoder`) or how often a signal may be sent (`attempts`).
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from slimfl.radio.path_loss import Case, PathLoss, build_path_loss, drawn_case, 
 from slimfl.radio.signals import Signal
 from slimfl.rng import generator
 
-#: Devices that are decoded at once: few enough that their thresholds stay in the cache.
+#: Number of devices decoded at once: few enough for their thresholds to fit into the cache.
 CHUNK = 1 << 15
 
 
@@ -49,16 +49,16 @@ class OutageChannel:
     fading: Fading
     needs_payload: bool = False
     process: FadingProcess | None = None
-    """How fading is correlated from round to round; None: new in every round."""
+    """Correlation of fading from round to round; None for independent rounds."""
     shadowing_db: float | None = None
-    """Deviation of log-normal shadowing; None: the path loss model's own."""
+    """Deviation of log-normal shadowing; None for the path loss model's own."""
     shadowing_correlation: float = 0.0
-    """Of the shadow in one round and the next; 1 where it stays."""
+    """Correlation of the shadowing in consecutive rounds; 1 if it never changes."""
     decoder: Decoder = field(default_factory=Outage)
     attempts: Attempts = field(default_factory=Attempts)
 
     def start(self, population: Population, seed: int) -> State:
-        """What is correlated from round to round; nothing in the paper's case."""
+        """The state of correlated parts; empty in the paper's case."""
         count = _count(population.ids)
         state = self.process.start(seed, count) if self.process else {}
         if self.shadowing_correlation and self._shadows:
@@ -68,13 +68,13 @@ class OutageChannel:
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """Gains drawn from the fading; device k has the k-th draw, whoever else takes part."""
+        """Draw the gains; device k gets draw k, whoever else takes part."""
         ids = devices.ids
         cases = self.path_loss.cases(devices.distance_m)
         chosen = drawn_case(cases, seed, ids)
         ratio = self._noise_to_power(devices, _of_case([case.loss for case in cases], chosen))
         sigma_db = _of_case([np.float64(self._sigma_db(case)) for case in cases], chosen)
-        del cases, chosen  # a million losses are not kept while a million gains are drawn
+        del cases, chosen  # free the losses of a million devices before their gains are drawn
         gains, later, after = self._fading_gains(state, seed, round, ids)
         if self._shadows:
             factor, after = self._shadow(state, after, sigma_db, seed, round, ids)
@@ -88,7 +88,7 @@ class OutageChannel:
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
     ) -> Receptions:
-        """Devices that send alike are decoded at once."""
+        """Decode devices that send the same signal together."""
         decoded = np.zeros(len(links), np.int64)
         used = np.ones_like(decoded)
         airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
@@ -108,7 +108,7 @@ class OutageChannel:
         return Receptions(decoded, used, airtime_s, energy_j)
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
-        """Equation (5), or what stands in its place; over the places of obstacles too."""
+        """Equation (5), or its equivalent, averaged over possible obstacles."""
         found: Floats | None = None
         for case in self.path_loss.cases(devices.distance_m):
             part = averaged(
@@ -125,7 +125,7 @@ class OutageChannel:
         return found
 
     def noise_to_power(self, devices: Population) -> Floats:
-        """c / P = sigma^2 d^beta / P of every device; a mean in decibels over the cases."""
+        """c / P = sigma^2 d^beta / P of every device; the mean in decibels over the cases."""
         cases = self.path_loss.cases(devices.distance_m)
         if len(cases) == 1:
             return self._noise_to_power(devices, cases[0].loss)
@@ -139,7 +139,7 @@ class OutageChannel:
     def _fading_gains(
         self, state: State, seed: int, round: int, ids: NDArray[np.int64]
     ) -> tuple[Floats, Floats | None, State]:
-        """Gains without shadow: of the first attempt, and of those after it."""
+        """Gains without shadowing: of the first attempt, and of later ones."""
         count = _count(ids)
         if self.process is None:
             everybody = self.fading.gains(seed, round, count)
@@ -165,7 +165,7 @@ class OutageChannel:
         round: int,
         ids: NDArray[np.int64],
     ) -> tuple[Floats, State]:
-        """The factor that obstacles put on every gain."""
+        """The factor of shadowing on every gain."""
         if "shadow" in state:
             memory = self.shadowing_correlation
             normal = remembered(state["shadow"], shadow(seed, round, len(state["shadow"])), memory)
@@ -177,7 +177,7 @@ class OutageChannel:
     def _decoded(
         self, links: Links, sent: Signal, rows: NDArray[np.int64], gains: Floats
     ) -> NDArray[np.int64]:
-        """The number of messages that these gains let through."""
+        """The number of messages decoded at these gains."""
         ratio = links.noise_to_power[rows]
         if self.decoder.certain or links.decoding_draws is None:
             thresholds = sent.coding.thresholds(ratio)
@@ -192,7 +192,7 @@ class OutageChannel:
     def _with_attempts(
         self, links: Links, sent: Signal, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Messages decoded, and the attempts that it took: until all are, or all attempts made."""
+        """Messages decoded, and the number of attempts used."""
         assert links.later_gains is not None
         gains = links.gains[rows].copy()
         decoded = self._decoded(links, sent, rows, gains)
@@ -208,7 +208,7 @@ class OutageChannel:
 
     @property
     def _shadows(self) -> bool:
-        """Whether there is any shadowing at all."""
+        """True if there is any shadowing."""
         nowhere = np.array([100.0])
         return any(self._sigma_db(case) > 0 for case in self.path_loss.cases(nowhere))
 
@@ -246,7 +246,7 @@ def outage_channel(section: RadioSection) -> OutageChannel:
 
 def alike(signals: Sequence[Signal]) -> list[tuple[Signal, NDArray[np.int64]]]:
     """The distinct signals, each with the rows of the devices that send it."""
-    # a signal takes longer to hash than to identify
+    # hashing a signal is slower than taking its id
     which = np.fromiter(map(id, signals), np.int64, len(signals))
     kinds, first = np.unique(which, return_index=True) if _differ(which) else (which[:1], [0])
     if len(kinds) == 1:
@@ -262,10 +262,10 @@ def _differ(which: NDArray[np.int64]) -> bool:
 
 
 def _count(ids: NDArray[np.int64]) -> int:
-    """How many devices must be drawn for these to be among them."""
+    """The number of draws needed to include these devices."""
     return int(ids.max(initial=-1)) + 1
 
 
 def _of_case(values: Sequence[Any], chosen: NDArray[np.int64] | None) -> Floats:
-    """Each device's value in the case that it is in; the only one where there is no choice."""
+    """Each device's value in its case."""
     return np.asarray(values[0] if chosen is None else np.choose(chosen, values))

@@ -1,12 +1,12 @@
 """A channel on which devices send in pairs: `radio.users_per_slot = 2`.
 
 In every round the devices that take part are paired at random. Both send at the same time over the
-whole bandwidth and the receiver decodes across both (`noma`). A pair shares one slot, so each
-device counts for half of its airtime; it spends all of its energy. A device without a partner sends
-alone.
+whole bandwidth, and the receiver decodes both jointly (`noma`). A pair shares one slot, so each
+device counts for half of the airtime, but it spends its full energy. A device without a partner
+sends alone.
 
-A receiver is asked about one device at a time, so it takes the partner's signal to be coded like
-the device's own: all devices of a method that have the same width send alike.
+The receiver decodes one device at a time and assumes that the partner's signal is coded like the
+device's own: devices of a method that have the same width send the same signal.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from slimfl.radio.signals import Signal
 from slimfl.radio.superposition import Superposition
 from slimfl.rng import generator
 
-#: Draws behind a simulated probability.
+#: Number of draws for a simulated probability.
 DRAWS = 200_000
 
 
@@ -36,13 +36,13 @@ class PairedChannel:
     needs_payload: bool = False
 
     def start(self, population: Population, seed: int) -> State:
-        """That of the links."""
+        """The state of the links' channel."""
         return self.alone.start(population, seed)
 
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """Every link knows how strong its partner is."""
+        """Links that include the strength of the partner."""
         links, state = self.alone.links(state, round, devices, seed)
         partner = partners(len(links), seed, round)
         snr = links.gains / links.noise_to_power
@@ -52,7 +52,7 @@ class PairedChannel:
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
     ) -> Receptions:
-        """Successive decoding across both devices of a pair."""
+        """Successive decoding of both devices of a pair."""
         assert links.partner_snr is not None
         single = self.alone.receive(links, signals, payloads)
         decoded, shared = single.decoded.copy(), links.partner_snr > 0
@@ -65,9 +65,9 @@ class PairedChannel:
         return replace(single, decoded=decoded, airtime_s=airtime_s)
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
-        """For equal devices: in closed form with one message under Rayleigh, else by simulation.
+        """For identical devices: closed form for one message under Rayleigh, else simulated.
 
-        None where devices differ, and for an odd number of them: one then sends alone.
+        None if devices differ, or if their number is odd, as one then sends alone.
         """
         ratio = np.unique(self.alone.noise_to_power(devices))
         if len(ratio) != 1 or len(self.alone.path_loss.cases(devices.distance_m)) > 1:
@@ -91,7 +91,7 @@ class PairedChannel:
         return self.alone.fading == Rayleigh() and not self.alone.shadowing_db
 
     def _drawn_gains(self, devices: Population, number: int) -> Floats:
-        """Gains of many links like those of the devices."""
+        """Gains of many links with the devices' distribution."""
         many = Population.alike(
             np.ones(DRAWS, np.int64),
             max_width=0,
@@ -104,7 +104,7 @@ class PairedChannel:
 
 
 def partners(count: int, seed: int, round: int) -> NDArray[np.int64]:
-    """For every row the row of its partner; -1 for the one that is left over."""
+    """Per row, the row of its partner; -1 for the device without one."""
     order = generator(seed, "pairs", round).permutation(count)
     found = np.full(count, -1, np.int64)
     first, second = order[0 : count - 1 : 2], order[1::2]

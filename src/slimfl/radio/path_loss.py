@@ -1,4 +1,4 @@
-"""How much weaker a signal becomes on its way: the mean loss at a distance.
+"""Path loss: the mean attenuation at a distance.
 
 * the paper's power law d^beta, without a reference distance or a frequency;
 * free space, (4 pi d f / c)^2 (Friis 1946; ITU-R P.525);
@@ -23,29 +23,29 @@ from slimfl.rng import generator
 Floats = NDArray[np.float64]
 
 SPEED_OF_LIGHT_M_S = 299_792_458.0
-#: The height of what a wave bounces off on the street: TR 38.901, note 1 of table 7.4.1-1.
+#: Effective environment height: TR 38.901, note 1 of table 7.4.1-1.
 ENVIRONMENT_HEIGHT_M = 1.0
 NEAREST_M = 10.0
-#: Devices above which to sort their distances costs more than it saves.
+#: Above this many devices, sorting the distances costs more than it saves.
 MANY = 1 << 14
 
 
 @dataclass(frozen=True)
 class Case:
-    """One state that links can be in: how probable it is for each device, and what it does."""
+    """One state of a link (such as line of sight), with its probability per device and its loss."""
 
     probability: Floats
     loss: Floats
     """Power ratio."""
     shadowing_db: float
-    """The deviation that comes with the model; 0 where it has none of its own."""
+    """The model's own deviation; 0 if it has none."""
 
 
 class PathLoss(Protocol):
     """The loss between a device and the server."""
 
     def cases(self, distance_m: Floats) -> list[Case]:
-        """The states that the links of devices at these distances can be in."""
+        """The possible states of links at these distances."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PowerLaw:
     exponent: float
 
     def cases(self, distance_m: Floats) -> list[Case]:
-        """One."""
+        """A single case."""
         loss = per_distinct(lambda metre: metre**self.exponent, distance_m)
         return [Case(np.ones(()), loss, 0.0)]
 
@@ -67,7 +67,7 @@ class FreeSpace:
     carrier_hz: float
 
     def cases(self, distance_m: Floats) -> list[Case]:
-        """One."""
+        """A single case."""
         waves = np.asarray(distance_m) * (self.carrier_hz / SPEED_OF_LIGHT_M_S)
         return [Case(np.ones(()), np.asarray((4 * np.pi * waves) ** 2), 0.0)]
 

@@ -1,15 +1,15 @@
-"""The power split that makes D = sum_i 1/p_i smallest: proposition 1, corrected and generalised.
+"""The power split that minimises D = sum_i 1/p_i: proposition 1, corrected and generalised.
 
 With k_i = u'_i prod_{j<i} (1 + u'_j), thresholds t_i are reachable exactly when
 (c/P) sum_i k_i / t_i = 1. D is then sum_i exp(t_i) under Rayleigh fading.
 
-To first order in c/P this is sum_i t_i, smallest at t_i proportional to sqrt(k_i): the closed form.
-A message is decoded only after those before it, so thresholds that come out of order (a k_i below
-an earlier one, with unequal rates) would spend power on a message that still waits for another.
-Such neighbours share one threshold, which stands for the mean of their k_i.
+To first order in c/P this is sum_i t_i, which is smallest for t_i proportional to sqrt(k_i): the
+closed form. A message is decoded only after those before it, so thresholds that come out of order
+(a k_i below an earlier one, with unequal rates) would spend power on a message that still waits for
+another. Such neighbours share one threshold, which follows from the mean of their k_i.
 
-For equal rates the k_i are in order. For S = 2 the closed form is then lambda* = (u' + s) /
-(1 + u' + s) with s = sqrt(1 + u') (erratum E1; the formula printed in the paper exceeds 1).
+For equal rates the k_i are in order, and for S = 2 the closed form is lambda* = (u' + s) / (1 + u'
++ s) with s = sqrt(1 + u') (erratum E1; the formula printed in the paper exceeds 1).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ import numpy as np
 
 from slimfl.radio.superposition import Floats, sinr_target
 
-#: A threshold beside which the differences between thresholds vanish.
+#: For larger thresholds, the differences between them are negligible.
 VERY_LARGE = 1e9
 
 
@@ -37,12 +37,12 @@ def optimal_split_numeric(
 ) -> tuple[float, ...]:
     """The exact optimum for a given c / P under Rayleigh fading.
 
-    Minimising sum_i exp(t_i) is convex in t. Where nothing else binds, t_i^2 exp(t_i) = nu k_i, so
-    t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W, here as Wright's omega of the logarithm, which
-    does not overflow. The k_i that are out of order are pooled here too; nu is the root that uses
-    all the power.
+    Minimising sum_i exp(t_i) is convex in t. If no other constraint is active, t_i^2 exp(t_i) = nu
+    k_i, so t_i = 2 W(sqrt(nu k_i) / 2) with Lambert's W, here as Wright's omega of the logarithm,
+    which does not overflow. The k_i that are out of order are pooled here too; nu is the root that
+    uses all the power.
     """
-    # SciPy takes a sixth of the start-up time of a run, and few runs ask for this split
+    # imported here: SciPy takes a sixth of a run's start-up time, and few runs need this split
     from scipy.optimize import brentq
     from scipy.special import wrightomega
 
@@ -56,9 +56,9 @@ def optimal_split_numeric(
     def excess(log_nu: float) -> float:
         return float(noise_to_power * (burdens / thresholds(log_nu)).sum() - 1)
 
-    # were all thresholds equal, they would be this; at the root, some are below it and some above
+    # the value of equal thresholds; at the root, some are below it and some above
     equal = noise_to_power * float(burdens.sum())
-    if equal > VERY_LARGE:  # the largest exp(t_i) is all of D, so equal thresholds are the optimum
+    if equal > VERY_LARGE:  # the largest exp(t_i) dominates D, so equal thresholds are optimal
         return _split(targets, np.ones_like(targets))
     middle = equal + 2 * np.log(equal)
     low, high = middle - log_pooled.max() - 1, middle - log_pooled.min() + 1
@@ -68,9 +68,9 @@ def optimal_split_numeric(
 def rounded_split(
     spectral_efficiencies: Sequence[float], residual: float = 0.0
 ) -> tuple[float, ...] | None:
-    """A good split in as few decimals as still sum to 1 and can be decoded, for a person.
+    """A good split with as few decimals as possible, for use in messages.
 
-    None where the residual interference lets no split work.
+    None if the residual interference makes every split fail.
     """
     targets = sinr_target(spectral_efficiencies)
     if residual:
@@ -115,7 +115,7 @@ def _burdens(targets: Floats) -> Floats:
 
 
 def _pooled(burdens: Floats) -> Floats:
-    """The k_i, with neighbours that are out of order replaced by their mean until none are."""
+    """The k_i in order: neighbours that are not are replaced by their mean."""
     blocks: list[tuple[float, int]] = []
     for burden in burdens.tolist():
         mean, count = burden, 1

@@ -1,7 +1,8 @@
-"""The signal of every device: one split for all, or one for each device's own mean gain.
+"""The signal of every device: one split for all, or one per mean gain.
 
-Devices that send alike share one `Signal` object, so that a channel receives them together. A split
-per device takes c / P in steps of `STEP_DB`: a million devices have a few hundred signals.
+Devices that send the same signal share one `Signal` object, so that a channel can receive them
+together. For splits per device, c / P is rounded to steps of `STEP_DB`, so a million devices have
+only a few hundred signals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from slimfl.radio.superposition import Floats, Superposition
 
 
 class SignalMaker:
-    """Makes signals, each once."""
+    """Builds signals and caches them."""
 
     def __init__(
         self, section: RadioSection, segments: int, segment_bits: tuple[float, ...] = ()
@@ -31,13 +32,13 @@ class SignalMaker:
         self.section, self.segments, self.segment_bits = section, segments, segment_bits
         self.per_device = section.split_for_each_device
         self.weights: tuple[float, ...] = section.split_weights or (1.0,) * segments
-        """Of every segment, for the sum of decoding probabilities that a split makes largest."""
+        """Weight of every segment in the sum of decoding probabilities that a split maximises."""
         self._made: dict[tuple[Messages, int], Signal] = {}
 
     def look_at(
         self, population: Population, noise_to_power: Floats, sizes: Sequence[float]
     ) -> None:
-        """Settle the weights of a split per device: from all devices, or from segment sizes."""
+        """Compute the weights for splits per device, from all devices or from segment sizes."""
         if not self.per_device:
             return
         before = self.weights
@@ -50,7 +51,7 @@ class SignalMaker:
             self._made.clear()
 
     def signals(self, messages: Iterable[Messages], noise_to_power: Floats) -> list[Signal]:
-        """What every device puts on the air, from its messages and its c / P."""
+        """The signal of every device, from its messages and its c / P."""
         if not self.per_device:
             return [self._made.get((each, 0)) or self._make(each, 0) for each in messages]
         pairs = zip(messages, _steps(noise_to_power).tolist(), strict=True)
@@ -80,7 +81,7 @@ def _steps(noise_to_power: Floats) -> NDArray[np.int64]:
 
 
 def _crowds(population: Population, noise_to_power: Floats) -> list[Crowd]:
-    """The devices by what they can send and by their gain."""
+    """The devices grouped by what they can send and by their gain."""
     steps, capable = _steps(noise_to_power), np.asarray(population.max_width)
     low = int(steps.min(initial=0))
     keys = (steps - low) * (int(capable.max(initial=0)) + 1) + capable

@@ -1,4 +1,4 @@
-"""What is put on the air: segments grouped into messages, messages superposed in one signal."""
+"""Signals: segments grouped into messages, messages superposed in one signal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def segment_rates(
 ) -> tuple[float, ...]:
     """u/W of every segment in bit/s/Hz.
 
-    With `rates = "by-size"` the given rate is the mean, and all segments take the same time.
+    With `rates = "by-size"`, the given rate is the mean, and all segments take the same time.
     """
     rate = section.spectral_efficiency
     if section.rates == "by-size":
@@ -39,10 +39,10 @@ def segment_rates(
 def power_split(
     section: RadioSection, rates: tuple[float, ...], bits: tuple[float, ...] = ()
 ) -> tuple[float, ...]:
-    """The configured split, or the one that its name stands for."""
+    """The configured split, or the one that its name refers to."""
     superposed = section.multiplexing == "superposition"
     match section.split:
-        case "per-device" | "learned":  # of no device in particular
+        case "per-device" | "learned":  # without a particular device
             return optimal_split(rates)
         case "optimal" if superposed and not section.residual_interference:
             return optimal_split(rates)
@@ -75,7 +75,7 @@ def _numeric_split(
 
 
 def _is_the_papers(section: RadioSection) -> bool:
-    """Whether the exact optimum for Rayleigh fading applies."""
+    """True if the exact optimum for Rayleigh fading applies."""
     return (
         (section.fading, section.decoder, section.multiplexing, section.split_objective)
         == ("rayleigh", "outage", "superposition", "bound")
@@ -117,15 +117,15 @@ class Signal:
 
     @property
     def message_bits(self) -> tuple[float, ...]:
-        """The bits in every message; empty where those of the segments are not known."""
+        """The bits of every message; empty if the segments' bits are not known."""
         return message_bits(self.messages, self.segment_bits)
 
     def airtime_s(self, bandwidth_hz: float) -> float:
-        """How long the signal lasts: until its longest message is through."""
+        """Duration of the signal: that of its longest message."""
         return self.coding.durations_s(self.message_bits, bandwidth_hz)[0]
 
     def full_power_s(self, bandwidth_hz: float) -> float:
-        """How long full power would take to spend the signal's energy."""
+        """The time in which full power would spend the signal's energy."""
         return self.coding.durations_s(self.message_bits, bandwidth_hz)[1]
 
 
@@ -142,10 +142,10 @@ def signal(
     segments: int,
     segment_bits: tuple[float, ...] = (),
 ) -> Signal:
-    """Messages that each carry the given segments, all in the time of one segment.
+    """A signal of messages that carry the given segments, all in the time of one segment.
 
-    A message of several segments takes the sum of their rates: Vanilla FL-1.0x sends at 2u. With
-    as many messages as segments the configured split applies, a single message has all the power.
+    A message of several segments takes the sum of their rates: Vanilla FL-1.0x sends at 2u. With as
+    many messages as segments the configured split applies; a single message has all the power.
     """
     rates = segment_rates(section, segments, segment_bits)
     combined = tuple(sum(rates[s] for s in message) for message in messages)

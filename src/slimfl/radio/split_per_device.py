@@ -1,18 +1,17 @@
-"""A power split for every device, by its own mean gain; `docs/theory.md` derives it.
+"""A power split per device, from its mean gain; `docs/theory.md` derives it.
 
-With r = c / P and k_i = u'_i prod_{j<i} (1 + u'_j), let b_i = r k_i / t_i be what message i takes
-of the power budget: sum_i b_i = 1. Under Rayleigh fading message i arrives with probability
-exp(-r k_i / b_i), and a device makes
+With r = c / P and k_i = u'_i prod_{j<i} (1 + u'_j), let b_i = r k_i / t_i be the share of message i
+in the power budget: sum_i b_i = 1. Under Rayleigh fading message i arrives with probability exp(-r
+k_i / b_i), and a device maximises
 
     sum_i w_i p_i = sum_i w_i exp(-r k_i / b_i)
 
-largest. Every term is an S-curve of b_i: convex while t_i > 2, concave after. So a far device does
-best to leave the last messages out, and sends the first ones with all the power.
+Every term is an S-shaped function of b_i: convex for t_i > 2, then concave. So the best choice of a
+distant device is to leave out the last messages and send the first ones with all the power.
 
-Where both messages of two are sent, t_1^2 exp(-t_1) w_1 / k_1 = t_2^2 exp(-t_2) w_2 / k_2. That has
-no solution in elementary functions for a given r, but one in closed form for a given t_1:
-t_2 = -2 W(-sqrt(q) / 2) with q = t_1^2 exp(-t_1) (k_2 / w_2) (w_1 / k_1), and r follows from the
-budget.
+If both of two messages are sent, t_1^2 exp(-t_1) w_1 / k_1 = t_2^2 exp(-t_2) w_2 / k_2. That has no
+solution in elementary functions for a given r, but one in closed form for a given t_1: t_2 = -2
+W(-sqrt(q) / 2) with q = t_1^2 exp(-t_1) (k_2 / w_2) (w_1 / k_1), and r follows from the budget.
 """
 
 from collections.abc import Sequence
@@ -27,20 +26,20 @@ from slimfl.radio.superposition import Floats, Superposition, sinr_target
 #: Devices whose mean gains differ by less than this share a split: the optimum is flat.
 STEP_DB = 0.1
 
-#: A message with less of the budget than this is not sent.
+#: Messages with a smaller share of the budget are not sent.
 LEAST_BUDGET = 1e-4
 
-#: Points at which a derivative is looked at before its roots are refined.
+#: Points at which a derivative is evaluated to bracket its roots.
 _SCAN = np.concatenate([np.geomspace(LEAST_BUDGET, 0.05, 60), np.linspace(0.051, 1, 240)])
 
-#: Rounds of the iteration for the weights that the bound implies.
+#: Number of iterations for the weights that the bound implies.
 _ITERATIONS = 60
 
 
 def weighted_split(
     spectral_efficiencies: Sequence[float], noise_to_power: float, weights: Sequence[float]
 ) -> tuple[float, ...]:
-    """Shares for the first messages, as many as are worth sending, that make sum_i w_i p_i largest.
+    """Shares of the messages that are worth sending, which maximise sum_i w_i p_i.
 
     >>> [round(share, 3) for share in weighted_split([1.5, 1.5], 0.05, [1, 1])]
     [0.787, 0.213]
@@ -60,7 +59,7 @@ def weighted_split(
 def first_outage_split(
     spectral_efficiencies: Sequence[float], noise_to_power: float, outage: float
 ) -> tuple[float, ...]:
-    """Message 1 lost with this probability, if the power suffices; the rest for the others."""
+    """Lose message 1 with this probability, if the power suffices; the rest is for the others."""
     targets = sinr_target(spectral_efficiencies)
     burdens = _burdens(targets) * noise_to_power
     if len(burdens) == 1:
@@ -68,7 +67,8 @@ def first_outage_split(
     first = float(burdens[0] / -np.log1p(-outage))
     if first >= 1 - LEAST_BUDGET:
         return (1.0,)
-    # below the equal thresholds message 1 would wait for nobody and still have more than it needs
+    # no less than at equal thresholds: the other messages wait for message 1, so its threshold
+    # should not exceed theirs
     first = max(first, float(burdens[0] / burdens.sum()))
     rest = burdens[1:] / (1 - first)
     if len(rest) == 1:
@@ -80,11 +80,11 @@ def first_outage_split(
 
 
 def _shares(targets: Floats, budget: Floats) -> tuple[float, ...]:
-    """Power shares from shares of the budget; what comes after the first zero is not sent."""
+    """Power shares from shares of the budget; messages from the first zero on are not sent."""
     sent = int(np.argmin(budget > 0)) if (budget <= 0).any() else len(budget)
     if sent <= 1:
         return (1.0,)
-    # what a message has left after interference is its part of the budget over prod (1 + u'_j)
+    # a message's power after interference is its share of the budget over prod (1 + u'_j)
     margins = budget[:sent] * targets[:sent] / _burdens(targets[:sent])
     shares, after = np.empty(sent), 0.0
     for i in reversed(range(sent)):
@@ -106,13 +106,13 @@ def _value(burdens: Floats, weights: Floats, budget: Floats) -> float:
 
 
 def _best_of_two(burdens: Floats, weights: Floats) -> Floats:
-    """Exact: the ends of the range and every root of the derivative between them."""
+    """Exact: compares the ends of the range and every root of the derivative in between."""
     from scipy.optimize import brentq
 
-    most = float(burdens[1] / burdens.sum())  # there both thresholds are equal
+    most = float(burdens[1] / burdens.sum())  # both thresholds are equal there
 
     def slope(second: Any) -> Any:
-        # the difference of the logarithms of both sides, which does not underflow
+        # compare logarithms, which do not underflow
         shares = (1 - second, second)
         first, last = (
             np.log(w * a) - 2 * np.log(b) - a / b
@@ -129,13 +129,13 @@ def _best_of_two(burdens: Floats, weights: Floats) -> Floats:
 
 
 def _best_of_many(burdens: Floats, weights: Floats) -> Floats:
-    """Numerically, from the closed form to first order for every number of messages sent."""
+    """Numerically, starting from the first-order closed form for every number of messages sent."""
     from scipy.optimize import minimize
 
     best: Floats = np.eye(len(burdens))[0]
     highest = float(weights[0] * np.exp(-burdens[0]))
     for sent in range(2, len(burdens) + 1):
-        # to first order sum_i w_i t_i is smallest at t_i proportional to sqrt(k_i / w_i)
+        # to first order, sum_i w_i t_i is smallest for t_i proportional to sqrt(k_i / w_i)
         start = np.sqrt(burdens[:sent] * weights[:sent])
 
         def loss(logits: Floats, sent: int = sent) -> float:
@@ -158,13 +158,13 @@ class Crowd:
     noise_to_power: float
     messages: int
     weight: float
-    """How many they are, less those that cannot be reached."""
+    """Number of devices that can be reached."""
 
 
 def bound_weights(
     spectral_efficiencies: Sequence[float], crowds: Sequence[Crowd]
 ) -> tuple[float, ...]:
-    """The w_i for which devices that each maximise sum_i w_i p_i make the bound's D smallest.
+    """The w_i for which devices that each maximise sum_i w_i p_i minimise the bound's D.
 
     Segment i is a mean over sum_k p_ki devices, so D = sum_i 1 / pbar_i with pbar_i the mean over
     all devices, and dD / dp_ki is proportional to -1 / pbar_i^2 for every device: w_i = pbar_i^-2.
@@ -182,7 +182,7 @@ def bound_weights(
             term = float((1 / mean).sum())
         if term < lowest * (1 - 1e-9):
             lowest, best = term, weights
-        # a segment that nobody sends any more asks for much, not for infinitely much
+        # limit the weight of a segment that no device sends any more
         implied = 1 / np.maximum(mean, 1e-6) ** 2
         implied /= implied[0]
         if np.allclose(implied, weights, rtol=1e-4):
@@ -206,6 +206,6 @@ def _mean_probabilities(
 def decoding(
     rates: Sequence[float], shares: Sequence[float], noise_to_power: float
 ) -> NDArray[np.float64]:
-    """Equation (5) under Rayleigh fading, for the messages that have a share."""
+    """Equation (5) under Rayleigh fading, for the messages with a share."""
     coding = Superposition(tuple(rates[: len(shares)]), tuple(shares))
     return np.exp(-coding.thresholds(noise_to_power))

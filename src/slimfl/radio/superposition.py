@@ -1,15 +1,15 @@
 """Superposition coding and successive decoding: section IV of the paper for any number of messages.
 
 Messages 1..S share one signal. Message i has the share P_i of the power and the spectral efficiency
-u_i/W. The receiver decodes them in order and treats the later ones as interference, so with
-u'_i = 2^(u_i/W) - 1 and c = sigma^2 d^beta, message i needs the gain
+u_i/W. The receiver decodes them in order and treats later ones as interference. So with u'_i =
+2^(u_i/W) - 1 and c = sigma^2 d^beta, message i needs the gain
 
     g >= c u'_i / a_i,    a_i = P_i - u'_i (P_{i+1} + ... + P_S),
 
 and is decoded when this holds for messages 1..i: equation (5), a running maximum.
 
-Cancellation may be imperfect: then the share r of the power of every message decoded before stays
-as interference, and a_i = P_i - u'_i (P_{i+1} + ... + P_S + r (P_1 + ... + P_{i-1})).
+With imperfect cancellation, the share r of the power of every decoded message remains as
+interference, and a_i = P_i - u'_i (P_{i+1} + ... + P_S + r (P_1 + ... + P_{i-1})).
 """
 
 from collections.abc import Sequence
@@ -64,18 +64,18 @@ class Superposition:
 
     @property
     def rates(self) -> Floats:
-        """What each message is sent at."""
+        """The rate of each message."""
         return np.asarray(self.spectral_efficiencies)
 
     @property
     def margins(self) -> Floats:
-        """a_i / P: what is left of a message's power after the interference it can bear."""
+        """a_i / P: a message's power minus the interference that it can bear."""
         return np.asarray(self._shares - sinr_target(self.spectral_efficiencies) * self._around)
 
     def thresholds(self, noise_to_power: float | Floats) -> Floats:
         """The gain each message needs, given c / P; non-decreasing.
 
-        For a column of c / P, a row of thresholds each.
+        For a column of c / P, one row of thresholds each.
         """
         ratio = np.asarray(noise_to_power)[..., None]
         needed = ratio * sinr_target(self.spectral_efficiencies) / self.margins
@@ -90,7 +90,7 @@ class Superposition:
         return np.asarray(snr * self._shares / (1 + snr * self._around))
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """How long the signal lasts, and how long full power would give its energy."""
+        """Duration of the signal, and the time in which full power would spend its energy."""
         longest = max(
             size / (rate * bandwidth_hz)
             for size, rate in zip(bits, self.spectral_efficiencies, strict=True)
@@ -117,7 +117,7 @@ def single(spectral_efficiency: float) -> Superposition:
 
 
 def check_shares(rates: Sequence[float], split: Sequence[float]) -> None:
-    """Refuse shares that do not fit the messages; NaN is not positive either."""
+    """Refuse shares that do not fit the messages, including NaN."""
     if len(split) != len(rates):
         raise RequestError(
             f"the split has {len(split)} shares for {len(rates)} segments; "

@@ -1,4 +1,4 @@
-"""What sending takes from a device's supply: E = (P / eta + P_circuit) t."""
+"""Energy that sending draws from a device's supply: E = (P / eta + P_circuit) t."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from slimfl.radio.links import Receptions
 
 
 def drawn(section: EnergySection, receptions: Receptions) -> Receptions:
-    """Receptions whose energy is what the supply gave; by default what was radiated."""
+    """Receptions with the energy drawn from the supply; by default the radiated energy."""
     if section.amplifier_efficiency == 1 and section.circuit_power_w == 0:
         return receptions
     radiated = receptions.energy_j / section.amplifier_efficiency

@@ -12,7 +12,7 @@ from slimfl.report.figures import (
     save,
     split_figure,
 )
-from slimfl.report.pages.conclusions import caveats, conclusions
+from slimfl.report.pages.conclusions import caveats, conclusions_by_scene
 from slimfl.report.pages.run_report import write_report
 from slimfl.report.tables.console import closing_table, compare_table
 from slimfl.report.tables.devices import clock_tables, devices_tables
@@ -25,7 +25,7 @@ __all__ = [
     "clock_tables",
     "closing_table",
     "compare_table",
-    "conclusions",
+    "conclusions_by_scene",
     "devices_tables",
     "partition_figure",
     "probability_figure",

@@ -1,6 +1,6 @@
 """Reading run folders: typed records, summaries over rounds and seeds, curves as plain lists."""
 
-from slimfl.results.axes import AXES, Axis, x_axes
+from slimfl.results.axes import Axis, x_axes
 from slimfl.results.batteries import BatteryLine, Moment, battery_line
 from slimfl.results.devices import (
     DeviceSummary,
@@ -18,7 +18,6 @@ from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.summary import Summary, summaries, summarise
 
 __all__ = [
-    "AXES",
     "Axis",
     "BatteryLine",
     "DeviceSummary",

@@ -15,8 +15,6 @@ from slimfl.results.energy import computing_counted, energy_words, round_energy_
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 
-AXES = ("rounds", "seconds", "joules", "bits")
-
 
 @dataclass(frozen=True)
 class Axis:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from slimfl.config.short_names import short_name
-from slimfl.errors import RequestError
+from slimfl.extras import require
 from slimfl.federation import RoundRecord
 from slimfl.results.records import RunRecord
 
@@ -55,10 +55,9 @@ def run_rows(records: Sequence[RunRecord]) -> list[Row]:
 
 def frame(rows: Sequence[Row]) -> DataFrame:
     """Rows as a pandas data frame."""
-    try:
-        import pandas
-    except ImportError:
-        raise RequestError("a data frame needs pandas: `pip install pandas`") from None
+    require("frames", "pandas")
+    import pandas
+
     return pandas.DataFrame(list(rows))
 
 

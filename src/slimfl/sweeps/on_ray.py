@@ -7,7 +7,6 @@ and the numbers are the same.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import tempfile
@@ -20,6 +19,7 @@ from slimfl import config
 from slimfl.config import Experiment
 from slimfl.engines.local_ray import LocalRay
 from slimfl.errors import RequestError, RunError
+from slimfl.extras import why_missing
 from slimfl.federation import Callback, RoundRecord
 from slimfl.files import write_atomically
 from slimfl.naming import trusted, trusting
@@ -38,8 +38,9 @@ _POLL_S = 0.5
 def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
     """Finish all jobs on a cluster: `ray` starts one here, `ray://host:port` joins another."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if importlib.util.find_spec("ray") is None:
-        raise RequestError("Ray is not installed; `pip install slimfl[ray]`, or take --on local")
+    problem = why_missing("ray", "ray")
+    if problem is not None:
+        raise RequestError(f"{problem}, or choose --on local")
     if any(job.experiment.engine == "flower" for job in jobs):
         raise RequestError("the flower engine starts a Ray of its own; take --on local with it")
     with _started() if address == "ray" else _joined(address) as ray:

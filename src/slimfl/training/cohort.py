@@ -1,9 +1,9 @@
 """Local training of many devices at once: a leading device axis instead of a loop.
 
-Where a step is small, the time goes into calling operations, not into arithmetic. Devices whose
-schedules have the same shape then train as one: their parameters are rows of a matrix, `torch.func`
-maps the network over the rows, and one optimiser step moves all of them. The numbers are those of
-training one after the other, up to the rounding of sums.
+For small steps, most of the time goes into calling operations, not into arithmetic. So devices
+whose schedules have the same shape train as one: their parameters are rows of a matrix,
+`torch.func` maps the network over the rows, and one optimiser step moves all of them. The results
+are those of training one after the other, up to the rounding of sums.
 """
 
 from collections.abc import Hashable, Sequence
@@ -51,9 +51,9 @@ class CohortTrainer:
         images: Images,
         states: Sequence[OptimiserState | None],
     ) -> list[tuple[Vector, OptimiserState, NDArray[np.float64]]]:
-        """Follow schedules of one key from the parameters `start`.
+        """Follow schedules with the same key from the parameters `start`.
 
-        Returns for each device what `LocalTrainer.train` does; losses are the mean of the cohort.
+        Returns per device what `LocalTrainer.train` does; losses are the mean of the cohort.
         """
         count, schedule = len(schedules), schedules[0]
         values = nn.Parameter(torch.from_numpy(start).to(self.device).repeat(count, 1))
@@ -68,7 +68,7 @@ class CohortTrainer:
 
         def update(loss: Tensor) -> None:
             values.grad = None
-            # the loss is a mean over all devices; each device's gradient is that of its own mean
+            # undo the mean over devices: each device needs the gradient of its own mean
             (count * loss).backward()  # type: ignore[no-untyped-call]
             if self.section.proximal_mu:  # FedProx: the gradient of mu/2 |w - w_t|^2
                 assert values.grad is not None

@@ -33,12 +33,12 @@ class Images:
 
 
 def is_random(network: nn.Module) -> bool:
-    """Whether a forward pass draws random numbers; torch has one source of them a process."""
+    """True if a forward pass draws random numbers; torch has one generator per process."""
     return any(isinstance(m, nn.modules.dropout._DropoutNd) for m in network.modules())
 
 
 class LocalTrainer:
-    """One resident network that plays one device after the other."""
+    """One resident network that trains for one device after the other."""
 
     def __init__(
         self, network: nn.Module, widths: tuple[float, ...], section: TrainingSection

@@ -1,4 +1,4 @@
-"""Optimisers on a flat parameter, with a state that can leave the device and come back."""
+"""Optimisers on a flat parameter, with a state that can be exported and imported."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""What a device does in a round, step by step: which batches, which widths, at which rate.
+"""The schedule of a device in a round: batches, widths and learning rate of every step.
 
 A schedule is plain numbers, the same for every engine.
 """
@@ -19,21 +19,21 @@ from slimfl.training.steps import configured_step
 
 @dataclass(frozen=True)
 class LocalWork:
-    """What a method wants trained on one device: plain values that cross processes as data."""
+    """What a method has one device train: plain values that can be sent to other processes."""
 
     widths: tuple[int, ...]
     """Indices of the widths, ascending; they need not contain the full one."""
     step: str | None = None
-    """The local step by its name; None: the configured one, or plain training for one width."""
+    """Name of the local step; None is the configured one, or plain training for one width."""
     options: Options = NO_OPTIONS
-    """Of the step, where the method names it."""
+    """Options of the step, if the method names it."""
     visit: str = "all"
-    """Which of the widths take part in a step: `all`; `one`, drawn for every batch;
-    `widest-and-one`; `sandwich` (narrowest, widest and some between)."""
+    """The widths that take part in a step: `all`; `one`, drawn per batch; `widest-and-one`;
+    `sandwich` (narrowest, widest and some in between)."""
     weights: tuple[float, ...] | None = None
-    """Loss weight of every width of the network, where the method has its own."""
+    """Loss weight of every width of the network, if the method has its own."""
     channels: ChannelOrder | None = None
-    """The order of the channels, where not the leading ones are trained."""
+    """The order of the channels, if others than the leading ones are trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +41,29 @@ class LocalSchedule:
     """One device's work in one round."""
 
     step: str
-    """The local step by its name, and what it is made with."""
+    """Name of the local step, and its options."""
     options: Options
     weights: tuple[float, ...]
     """Loss weight of every width of the network."""
     samples: NDArray[np.int64]
-    """The device's sample indices in the order in which it sees them."""
+    """The device's sample indices in training order."""
     batch_offsets: NDArray[np.int64]
     """Step s takes `samples[batch_offsets[s]:batch_offsets[s + 1]]`."""
     visits: NDArray[np.bool_]
     """[step, width]: the widths that take part in a step."""
     learning_rates: NDArray[np.float64]
-    """One a step."""
+    """One per step."""
     key: tuple[int, int, int] = (0, 0, 0)
-    """(seed, round, device), for layers that are random themselves."""
+    """(seed, round, device), for random layers such as dropout."""
 
     @property
     def steps(self) -> int:
-        """How many batches the device takes."""
+        """Number of batches."""
         return len(self.batch_offsets) - 1
 
     @property
     def images_seen(self) -> NDArray[np.int64]:
-        """How many images every width is trained on; an image counts each time it is taken."""
+        """Number of images per width; an image counts each time it is used."""
         return np.asarray(np.diff(self.batch_offsets) @ self.visits)
 
 
@@ -81,7 +81,7 @@ def local_schedule(
 ) -> LocalSchedule:
     """The schedule of a device that holds these samples; a function of (seed, round, device).
 
-    `random` is the device's generator for the batches, where the caller has it already.
+    `random` is the device's generator for the batches, if the caller already has it.
     """
     random = random or generator(seed, "batches", round, device)
     samples, offsets = _batches(section, held, random)
@@ -109,7 +109,7 @@ def planned_images(
     round: int,
     device: int,
 ) -> NDArray[np.int64]:
-    """How many images every width will be trained on: `images_seen` of the schedule to come."""
+    """`images_seen` of the schedule, without making the schedule."""
     epochs = -(-local_steps(section, held) // _steps_per_epoch(section, held))
     offsets = _batch_offsets(held, section.batch_size, epochs, section.steps)
     visits = _visits(section, work, width_count, len(offsets) - 1, (seed, round, device))
@@ -131,7 +131,7 @@ def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
 def _batches(
     section: TrainingSection, held: NDArray[np.int64], random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Whole epochs, each a new permutation whose last batch may be short; cut after `steps`."""
+    """Whole epochs, each a new permutation whose last batch may be shorter; cut after `steps`."""
     epochs = -(-local_steps(section, len(held)) // _steps_per_epoch(section, len(held)))
     samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
     offsets = _batch_offsets(len(held), section.batch_size, epochs, section.steps)
@@ -139,7 +139,7 @@ def _batches(
 
 
 def local_steps(section: TrainingSection, held: int) -> int:
-    """How many steps a device that holds this number of samples takes in a round."""
+    """Number of steps per round of a device with this number of samples."""
     return section.steps or (section.epochs or 1) * _steps_per_epoch(section, held)
 
 
@@ -149,7 +149,7 @@ def _steps_per_epoch(section: TrainingSection, held: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _batch_offsets(held: int, batch_size: int, epochs: int, steps: int | None) -> NDArray[np.int64]:
-    """Shared by all devices that hold as many samples, so nobody may write to it."""
+    """Shared by all devices with the same number of samples, so it must not be changed."""
     ends = np.minimum(np.arange(batch_size, held + batch_size, batch_size), held)
     offsets = np.concatenate([[0], *(epoch * held + ends for epoch in range(epochs))])
     offsets = offsets.astype(np.int64)[: None if steps is None else steps + 1]
@@ -177,7 +177,7 @@ def _visits(
     drop = len(work.widths) - max(section.sampled_widths, 2)
     sandwich = work.visit == "sandwich" or (work.step is None and section.algorithm == "ustrain")
     if sandwich and inner and drop > 0:
-        # the sandwich rule: the narrowest and the widest always, the others by lot
+        # the sandwich rule: always the narrowest and the widest, others at random
         seed, round, device = key
         random = generator(seed, "sandwich", round, device)
         left_out = random.random((steps, len(inner))).argsort(axis=1)[:, :drop]
@@ -200,13 +200,15 @@ def learning_rates(
 ) -> NDArray[np.float64]:
     """The learning rate of every step in a round (rounds count from 1).
 
-    `theorem1` is 2 / (mu t + 2 L - mu), where t counts local steps from the first round on.
+    `theorem1` is 2 / (mu t + 2 L - mu), where t counts local steps since the first round.
     """
     match section.schedule:
         case "constant":
             return np.full(steps, section.learning_rate)
         case "cosine":
-            progress = min((round - 1) / rounds, 1.0)  # a fast device may take more tasks
+            progress = min(
+                (round - 1) / rounds, 1.0
+            )  # a fast asynchronous device may begin more tasks
             return np.full(steps, section.learning_rate * 0.5 * (1 + np.cos(np.pi * progress)))
         case "theorem1":
             t = (round - 1) * steps + np.arange(1, steps + 1)

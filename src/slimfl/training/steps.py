@@ -82,9 +82,9 @@ def ustrain(
     weights: Sequence[float],
     update: UpdateStep,
 ) -> list[Tensor]:
-    """Universally slimmable training as the paper's text has it (E13).
+    """Universally slimmable training as in the paper's text (E13).
 
-    Students come after the teacher's update and learn from its logits from before.
+    Students train after the teacher's update, on its logits from before the update.
     """
     *narrower, full = widths
     teacher = forward(full)
@@ -125,7 +125,7 @@ STEPS: dict[str, Step] = {
 
 
 def configured_step(section: TrainingSection) -> str:
-    """The name of the step that devices take which train several widths."""
+    """The name of the local step for devices that train several widths."""
     accumulated = f"{section.algorithm}-accumulate"
     if section.order == "accumulate" and accumulated in STEPS:
         return accumulated
@@ -135,7 +135,7 @@ def configured_step(section: TrainingSection) -> str:
 def step(name: str, options: Options = NO_OPTIONS) -> Step:
     """The step of that name: a built-in one, or `package.module:Name` of a trusted module.
 
-    A class is made with the options. A function is the step itself, and options are further
+    A class is instantiated with the options. A function is the step itself and gets the options as
     keyword arguments.
     """
     return _made(name, resolve("local step", name, STEPS, lambda made: callable(made)), options)
@@ -151,7 +151,7 @@ def _made(name: str, found: Callable[..., Any], options: Options) -> Step:
 
 
 def check_losses(name: str, losses: Sequence[Tensor], widths: Sequence[int]) -> None:
-    """A step returns one loss per width; fewer would be recorded as if they were all the same."""
+    """Refuse a step that does not return one loss per width."""
     if len(losses) != len(widths):
         raise RequestError(
             f"the local step {name!r} returned {len(losses)} losses for {len(widths)} widths: "

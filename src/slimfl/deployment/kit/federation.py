@@ -78,7 +78,7 @@ class Federation:
         self.down()
         raise RunError(
             f"the SuperLink at {link.address} took a command without the control token; use the "
-            "version of Flower that slimfl[flower] asks for"
+            "version of Flower that slimfl's extra `flower` installs"
         )
 
     def revoke(self, device: int) -> None:

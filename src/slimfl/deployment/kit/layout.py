@@ -11,11 +11,11 @@ from typing import Any
 
 import tomli_w
 
-from slimfl.deployment.files import read_text
 from slimfl.deployment.guard.gate import BODY_BYTES
 from slimfl.deployment.kit import addresses, proxy, templates
 from slimfl.deployment.superlink import SuperLink
 from slimfl.errors import RequestError
+from slimfl.files import read_regular_text
 
 KIT = "kit.toml"
 
@@ -60,7 +60,7 @@ class Kit:
     def open(cls, path: Path) -> "Kit":
         """An existing kit."""
         try:
-            tree = tomllib.loads(read_text(path / KIT))
+            tree = tomllib.loads(read_regular_text(path / KIT))
             return cls(path.absolute(), **_typed(tree))
         except (FileNotFoundError, NotADirectoryError):
             raise RequestError(
@@ -112,7 +112,7 @@ class Kit:
     def registered(self) -> dict[int, int]:
         """The node of every device whose key the server knows, or knew."""
         try:
-            known = json.loads(read_text(self._registered))
+            known = json.loads(read_regular_text(self._registered))
             nodes = {
                 int(device): _whole(node, device, 0, _LARGEST_NODE)
                 for device, node in known.items()

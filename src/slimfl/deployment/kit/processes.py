@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from slimfl.deployment.files import read_text
 from slimfl.errors import RequestError, RunError
+from slimfl.files import read_regular_text
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Processes:
     def all(self) -> list[Process]:
         """Those that were started and not ended by `end`."""
         try:
-            return [_entry(**one) for one in json.loads(read_text(self.file))]
+            return [_entry(**one) for one in json.loads(read_regular_text(self.file))]
         except FileNotFoundError:
             return []
         except (OSError, TypeError, ValueError, RecursionError) as error:

@@ -83,7 +83,7 @@ WantedBy=multi-user.target
 )
 
 COMPOSE_HEAD = """# NOT TRIED: written for those who run containers, without having run it.
-# The image must have nginx and `pip install slimfl[flower]`; paths are those of this kit.
+# The image must have nginx and slimfl with its extra `flower`; paths are those of this kit.
 services:
 """
 

@@ -1,1 +1,1 @@
-"""Virtual time: how long devices work, when a round ends, and what it takes from batteries."""
+"""Virtual time: how long devices work, when a round ends, and how much battery that costs."""

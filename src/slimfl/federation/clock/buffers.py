@@ -1,13 +1,13 @@
 """Buffered asynchronous merging (FedBuff, Nguyen et al. 2022), with one buffer per segment.
 
-A device may deliver segment 1 alone, so every segment has a buffer and a version of its own. Once
-`size` uploads have taken a place in the buffer of a segment, the server merges what they brought
-and the version goes up by one. The staleness of an update is the number of versions that its
-segment went through since the device began; its change counts 1 / (1 + staleness)^exponent.
+A device may deliver only segment 1, so each segment has its own buffer and version number. Once
+`size` uploads have taken a place in a segment's buffer, the server merges what they delivered and
+increments the version. The staleness of an update is the number of versions its segment has gone
+through since the device began; the update's change is weighted by 1 / (1 + staleness)^exponent.
 
-A place is taken by an upload that was to bring the segment, whether the channel let it through or
-not: the server gave out the slot and sees that it failed. So with equal devices, and as many places
-as devices, the merges are those of synchronous rounds. With `count = "arrivals"` only what arrived
+An upload that should have contained the segment takes a place even if the channel lost it: the
+server assigned the slot and sees that it failed. So with identical devices, and as many places as
+devices, the merges are those of synchronous rounds. With `count = "arrivals"`, only what arrived
 takes a place.
 """
 
@@ -28,27 +28,27 @@ class Landed:
 
     device: int
     sent: tuple[int, ...]
-    """The segments that it was to bring."""
+    """The segments that it should have delivered."""
     arrived: tuple[int, ...]
     versions: tuple[int, ...]
-    """Of every segment, in the model that the device began with."""
+    """Version of every segment in the model that the device started from."""
     key: int
-    """Which upload it is: its number among all that were begun."""
+    """Number of the upload."""
 
 
 class SegmentBuffers:
-    """What waits to be merged, in the order in which it landed."""
+    """Uploads that wait to be merged, in order of arrival."""
 
     def __init__(self, segments: int, size: int, count: str = "uploads") -> None:
         self.size, self.count = size, count
         self.versions = np.zeros(segments, np.int64)
         self.places = np.zeros(segments, np.int64)
-        """Taken in every buffer."""
+        """Number of places taken in each buffer."""
         self.waiting: list[tuple[Landed, tuple[int, ...]]] = []
-        """Uploads with the segments of theirs that are not merged yet."""
+        """Each upload with those of its segments that are not merged yet."""
 
     def add(self, landed: Landed) -> None:
-        """Put an upload into the buffers of its segments."""
+        """Add an upload to the buffers of its segments."""
         taken = landed.sent if self.count == "uploads" else landed.arrived
         self.places[list(taken)] += 1
         if landed.arrived:
@@ -59,11 +59,11 @@ class SegmentBuffers:
         return tuple(np.flatnonzero(self.places >= self.size).tolist())
 
     def filled(self) -> tuple[int, ...]:
-        """The segments whose buffer holds anything."""
+        """The segments whose buffer is not empty."""
         return tuple(np.flatnonzero(self.places > 0).tolist())
 
     def take(self, segments: Sequence[int]) -> list[tuple[Landed, tuple[int, ...]]]:
-        """Empty some buffers; returns every upload with its segments among them."""
+        """Empty some buffers; returns each upload with its segments in them."""
         taken, kept = [], []
         for landed, waiting in self.waiting:
             now = tuple(s for s in waiting if s in segments)
@@ -77,12 +77,12 @@ class SegmentBuffers:
         return taken
 
     def staleness(self, landed: Landed, segment: int) -> int:
-        """How many versions of a segment are newer than the one that a device began with."""
+        """How many versions a segment has advanced since the device began."""
         return int(self.versions[segment]) - landed.versions[segment]
 
 
 def discount(staleness: int, exponent: float) -> float:
-    """How much a stale change counts.
+    """The weight of a stale change.
 
     >>> discount(0, 0.5), discount(3, 0.5), discount(9, 0.0)
     (1.0, 0.5, 1.0)
@@ -97,9 +97,9 @@ def moved_to(
     parts: Sequence[tuple[Positions, int]],
     exponent: float,
 ) -> Vector:
-    """An update as if its device had begun with the model of now, discounted by its staleness.
+    """The update's change, discounted by staleness, applied to the current model.
 
-    `parts` are positions with their staleness. What is not stale is left as it came, to the bit.
+    `parts` are positions with their staleness. What is not stale is returned bit for bit.
     """
     if all(staleness == 0 for _, staleness in parts):
         return parameters
@@ -116,7 +116,7 @@ def moved_to(
 def mean_staleness(
     buffers: SegmentBuffers, taken: Sequence[tuple[Landed, tuple[int, ...]]], segments: int
 ) -> list[float | None]:
-    """For every segment, the mean staleness of what is merged; None where nothing is."""
+    """The mean staleness of what is merged per segment; None if nothing is."""
     found: list[list[int]] = [[] for _ in range(segments)]
     for landed, parts in taken:
         for segment in parts:

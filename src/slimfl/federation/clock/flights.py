@@ -1,8 +1,8 @@
-"""Devices at work in asynchronous mode: what each has been given, and what will come of it.
+"""Devices at work in asynchronous mode: the task of each, and what it will deliver.
 
-A device trains when its task begins, from the model of that moment, and what will arrive is known
-then; it is held until the upload ends. So memory grows with the devices that work at once, and a
-checkpoint holds all that is under way.
+A device trains when its task begins, from the current model. The result is computed at once and
+kept until the upload ends, so memory grows with the number of devices that work at the same time,
+and a checkpoint contains all work in progress.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from slimfl.nn import Vector
 
 Arrays = dict[str, NDArray[Any]]
 
-#: Columns of whole numbers, and of real ones, as a checkpoint holds them.
+#: The integer and the floating-point columns in a checkpoint.
 _WHOLE = ("device", "number", "step", "decoded", "attempts", "samples")
 _REAL = (
     "ends_s", "finished_s", "gain", "noise_to_power", "power_dbm", "airtime_s", "energy_j",
     "compute_j", "used_j", "weight",
 )  # fmt: skip
-#: Why nothing comes of a task; the empty text where something does.
+#: Why a task delivers nothing; the empty string if it does deliver.
 REASONS = ("", "offline", "no answer", "battery", "refused")
 
 
@@ -35,18 +35,18 @@ class Flight:
 
     device: int
     number: int
-    """How many tasks the device had begun with this one: the round of its randomness."""
+    """The device's count of tasks, this one included; used as the round of its randomness."""
     step: int
-    """Merges before it began: the model that it began with."""
+    """Number of merges before it began, which identifies the model that it started from."""
     assignment: Assignment
-    """What it was to train and send."""
+    """What the device trains and sends."""
     ends_s: float
-    """On the clock of the run."""
+    """End of the upload on the run's clock."""
     finished_s: float
-    """Since the task began."""
+    """End of the upload since the task began."""
     reason: str
     versions: tuple[int, ...]
-    """Of every segment, in the model that the device began with."""
+    """Version of every segment in the model that the device started from."""
     compute_j: float
     used_j: float
     gain: float = 0.0
@@ -61,16 +61,16 @@ class Flight:
     losses: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     images_seen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     parameters: Vector | None = None
-    """As they arrive; None where nothing usable does."""
+    """As they arrive; None if nothing usable does."""
 
     @property
     def order(self) -> tuple[float, int]:
-        """Events are ordered by time, then by device."""
+        """Sort key of events: time, then device."""
         return self.ends_s, self.device
 
     @property
     def trained(self) -> bool:
-        """Whether the device did its work to the end."""
+        """True if the device completed its work."""
         return self.reason in ("", "refused")
 
 
@@ -99,7 +99,7 @@ def packed(flights: list[Flight], parameters: int, widths: int) -> Arrays:
 
 
 def unpacked(arrays: Arrays, assignments: Iterable[Assignment]) -> list[Flight]:
-    """Flights from what `packed` made of them, after `misfit` found nothing."""
+    """The inverse of `packed`, once `misfit` has found nothing wrong."""
     held = iter(arrays["parameters"])
     return [
         Flight(
@@ -121,13 +121,13 @@ def unpacked(arrays: Arrays, assignments: Iterable[Assignment]) -> list[Flight]:
             arrays["images"],
             arrays["holds"].tolist(),
             assignments,
-            strict=False,  # there may be more assignments
+            strict=False,  # callers may pass further assignments
         )
     ]
 
 
 def misfit(arrays: Arrays, parameters: int, widths: int, devices: int) -> str | None:
-    """What cannot be so in the flights of a checkpoint; None if all fits."""
+    """What is wrong with the flights of a checkpoint; None if they fit."""
     expected = packed([], parameters, widths)
     if arrays.keys() != expected.keys():
         return "its devices at work are not all there"

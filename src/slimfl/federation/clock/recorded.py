@@ -1,4 +1,4 @@
-"""What a line of metrics says of virtual time, energy and batteries."""
+"""The fields of a metrics line on virtual time, energy and batteries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slimfl.federation.clock.synchronous import RoundTime
 def clock_fields(
     before_s: float, clock_s: float, time: RoundTime, batteries: Batteries
 ) -> dict[str, Any]:
-    """The fields of a synchronous round; what carries no news is left out."""
+    """The fields of a synchronous round; those that carry no information are left out."""
     finished_s = time.finished_s[time.in_time]
     cut_off_j = fsum(time.transmit_j[~time.in_time])
     return {
@@ -28,7 +28,7 @@ def clock_fields(
 
 
 def battery_fields(ids: Any, batteries: Batteries) -> dict[str, Any]:
-    """The batteries of the devices that worked, and how many of all are empty."""
+    """The charge of the devices that worked, and the number of empty batteries overall."""
     if not batteries.any:
         return {}
     drained = np.unique(np.asarray(ids, np.int64))
@@ -41,5 +41,5 @@ def battery_fields(ids: Any, batteries: Batteries) -> dict[str, Any]:
 
 
 def differing(values: np.ndarray[Any, Any]) -> bool:
-    """Whether there is more than one value."""
+    """True if the values are not all the same."""
     return len(values) > 0 and bool((values != values[0]).any())

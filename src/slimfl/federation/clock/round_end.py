@@ -1,7 +1,7 @@
-"""When a synchronous round ends, and who was in time.
+"""When a synchronous round ends, and which devices were in time.
 
-Devices are ordered by (time, device), so that equal times do not depend on execution order. A
-device whose upload ends exactly at the deadline is in time.
+Devices are ordered by (time, device), so that ties do not depend on execution order. A device whose
+upload ends exactly at the deadline is in time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class RoundEnd:
-    """The end of a round."""
+    """How long a round lasts, and which devices made it."""
 
     duration_s: float
     in_time: Booleans
-    """For each device, whether the server listened until its upload had ended."""
+    """Per device, whether its upload ended before the round did."""
 
 
 def round_end(
@@ -38,10 +38,10 @@ def round_end(
     Args:
         ids: of the devices that work.
         finished_s: when the upload of each would end.
-        ends: whether it comes to that; a device whose battery does not last never ends.
+        ends: whether the upload completes; it does not if the battery runs out.
         heard: whether at least one message gets through.
-        deadline_s: when the server stops listening at the latest.
-        first: how many devices the server wants to hear; then the round is over.
+        deadline_s: the latest time at which the server stops listening.
+        first: the number of devices after which the server ends the round.
     """
     in_time = ends.copy()
     limit_s = np.inf if deadline_s is None else deadline_s
@@ -55,5 +55,5 @@ def round_end(
             return RoundEnd(float(finished_s[wanted[first - 1]]), in_time)
     duration_s = float(finished_s[in_time].max(initial=0.0))
     if deadline_s is not None and not in_time.all():
-        duration_s = deadline_s  # somebody was waited for in vain
+        duration_s = deadline_s  # the server waited for a device that did not come
     return RoundEnd(duration_s, in_time)

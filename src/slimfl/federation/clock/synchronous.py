@@ -1,7 +1,7 @@
-"""A synchronous round on the clock: who is in time, how long it lasts, what it takes from devices.
+"""A synchronous round on the clock: who is in time, how long it lasts, what it costs devices.
 
-A device that is cut off, because the round ended or its battery did, has done as much of its work
-as the time or the charge allowed. What it learnt is lost, its optimiser state included.
+A device is cut off if the round ends or its battery runs out first. It has then done as much work
+as time or charge allowed, and what it learnt is lost, including its optimiser state.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class RoundTime:
     ids: NDArray[np.int64]
     in_time: NDArray[np.bool_]
     finished_s: Floats
-    """When the upload of each ends, had it been left to; since the round began."""
+    """When the upload of each would end if it were not cut off, since the start of the round."""
     duration_s: float
     compute_j: Floats
-    """Spent on computing, by those that were cut off as well."""
+    """Energy spent on computing, also by devices that were cut off."""
     transmit_j: Floats
     used_j: Floats
-    """What the round takes from each battery."""
+    """Energy that the round takes from each battery."""
     cut_off: dict[int, str]
-    """Devices that began and whose upload did not end in time, with the reason."""
+    """Devices that began and did not finish in time, with the reason."""
 
 
 def round_time(experiment: Experiment, costs: TaskCosts, batteries: Batteries) -> RoundTime:
-    """The round of devices with these costs."""
+    """Time and energy of a round in which devices have these costs."""
     left_j = batteries.left_j[costs.ids]
     lasts = left_j >= costs.needed_j
     finished_s = costs.times.finished_s
@@ -67,7 +67,9 @@ def round_time(experiment: Experiment, costs: TaskCosts, batteries: Batteries) -
         end.duration_s,
         compute_j,
         transmit_j,
-        np.where(died, left_j, compute_j + transmit_j),  # to the bit: nothing is left
+        np.where(
+            died, left_j, compute_j + transmit_j
+        ),  # exactly what was left, so that nothing remains
         {
             int(device): BATTERY if empty else DEADLINE
             for device, empty in zip(costs.ids[~end.in_time], died[~end.in_time], strict=True)
@@ -76,7 +78,7 @@ def round_time(experiment: Experiment, costs: TaskCosts, batteries: Batteries) -
 
 
 def wanted(experiment: Experiment) -> int | None:
-    """How many devices a round waits for; None: for all."""
+    """The number of devices that a round waits for; None for all."""
     section = experiment.time
     if section.mode == "over-commit":
         federation = experiment.federation
@@ -85,7 +87,7 @@ def wanted(experiment: Experiment) -> int | None:
 
 
 def asked_share(experiment: Experiment) -> float:
-    """The share of the devices that are asked in a round."""
+    """The share of devices that are asked in a round."""
     share = experiment.federation.participation
     if experiment.time.mode == "over-commit":
         share = min(1.0, share * experiment.time.over_commit)
@@ -93,6 +95,6 @@ def asked_share(experiment: Experiment) -> float:
 
 
 def no_round_time() -> RoundTime:
-    """Where devices have no common beginning, there is nothing of a round's times."""
+    """An empty table: asynchronous devices have no common start."""
     none, nobody = np.zeros(0), np.zeros(0, np.int64)
     return RoundTime(nobody, np.zeros(0, np.bool_), none, 0.0, none, none, none, {})

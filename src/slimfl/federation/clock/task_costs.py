@@ -1,4 +1,4 @@
-"""What a task takes from each device of a round: seconds and joules, known before it begins."""
+"""The seconds and joules that a task costs each device, known before it begins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TaskCosts:
     compute_j: Floats
     transmit_j: Floats
     heard: NDArray[np.bool_]
-    """Whether at least one message will get through, as far as that is known beforehand."""
+    """Whether at least one message will get through, if that is known beforehand."""
 
     @property
     def needed_j(self) -> Floats:
@@ -55,7 +55,7 @@ def task_costs(
     signals: Sequence[Signal],
     links: Links,
 ) -> TaskCosts:
-    """The costs of what some devices are to do in round `number`."""
+    """The costs of these assignments in round `number`."""
     work = training_work(_images(setting, number, devices, assignments), setting.multiply_adds)
     rate = setting.experiment.time.download_bits_per_s
     download_s = _download_bits(setting, assignments) / (np.inf if rate is None else rate)
@@ -68,13 +68,13 @@ def task_costs(
 def _images(
     setting: Setting, number: int, devices: Population, assignments: Sequence[Assignment]
 ) -> NDArray[np.int64]:
-    """The images of every device at every width."""
+    """Number of images per device and width."""
     experiment = setting.experiment
     widths = len(experiment.model.widths)
     images = np.zeros((len(devices), widths), np.int64)
     held = devices.samples.tolist()
     for row, (device, assignment) in enumerate(zip(devices.ids.tolist(), assignments, strict=True)):
-        if held[row]:  # how many samples a device of a deployment brings is not known
+        if held[row]:  # in a deployment the number of samples is not known
             images[row] = planned_images(
                 experiment.training,
                 assignment.work,
@@ -88,7 +88,7 @@ def _images(
 
 
 def _download_bits(setting: Setting, assignments: Sequence[Assignment]) -> Floats:
-    """The segments of the widest width that each device trains, and all below it."""
+    """Bits of all segments up to the widest that each device trains."""
     up_to = np.concatenate([[0.0], setting.segment_bits.cumsum()])
     widest = [max(each.widths, default=-1) + 1 for each in assignments]
     return np.asarray(up_to[widest], np.float64)
@@ -97,10 +97,10 @@ def _download_bits(setting: Setting, assignments: Sequence[Assignment]) -> Float
 def _airtime(
     setting: Setting, devices: Population, signals: Sequence[Signal], links: Links
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Airtime, transmit energy, and who will be heard.
+    """Airtime, transmit energy, and whether each device will be heard.
 
-    Where that depends on what devices send or measure, one transmission of the whole signal is
-    assumed, and that it gets through.
+    If that depends on what devices send or measure, one successful transmission of the whole signal
+    is assumed.
     """
     channel, experiment = setting.channel, setting.experiment
     if not signals:

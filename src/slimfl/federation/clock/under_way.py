@@ -1,6 +1,7 @@
-"""What a checkpoint says of asynchronous rounds, and whether that can be so.
+"""Asynchronous rounds in a checkpoint, and whether they are plausible.
 
-A checkpoint may come from anybody: what passes here has the shapes, devices and models of its run.
+A checkpoint may come from a stranger: what passes here has the shapes, devices and models of its
+run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from slimfl.federation.clock.flights import misfit
 from slimfl.methods import Assignment
 
-#: How the names of arrays begin: devices at work, and uploads that wait in a buffer.
+#: Prefixes of array names: devices at work, and uploads that wait in a buffer.
 AT_WORK, WAITING = "work/", "waiting/"
 
 
@@ -24,7 +25,7 @@ def problem(
     widths: int,
     devices: int,
 ) -> str | None:
-    """What cannot be so in a checkpoint of asynchronous rounds; None if all fits."""
+    """What is wrong with a checkpoint of asynchronous rounds; None if it fits."""
     for prefix in (AT_WORK, WAITING):
         wrong = misfit(under(prefix, arrays), parameters, widths, devices)
         if wrong is not None:
@@ -67,12 +68,12 @@ def under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 def plain(given: Assignment) -> list[Any]:
-    """What is kept of an assignment once the device has trained."""
+    """The part of an assignment that is still needed once the device has trained."""
     return [list(given.widths), [list(each) for each in given.messages]]
 
 
 def assignment(widths: list[int], messages: list[list[int]]) -> Assignment:
-    """An assignment from what `plain` kept of it."""
+    """The inverse of `plain`."""
     return Assignment(tuple(widths), tuple(map(tuple, messages)))
 
 

@@ -1,1 +1,1 @@
-"""Differential privacy: clip and noise as filters, what was released, unrepeatable noise."""
+"""Differential privacy: clipping and noise as filters, the count of releases, secret noise."""

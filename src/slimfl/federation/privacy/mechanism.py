@@ -1,26 +1,26 @@
-"""Differential privacy of a device's contribution, on the way of every update, in every engine.
+"""Differential privacy of each device's contribution, for every engine.
 
-What arrives of a device's update, w_k - w over the delivered segments, is shortened to the norm C.
+What arrives of a device's update, w_k - w over the delivered segments, is clipped to the norm C.
 The sum of a segment's updates then gets Gaussian noise of deviation z C and is divided by n_s, the
 number of devices whose segment the channel lets through. (Flower's fixed clipping divides by the
-number of sampled devices. With segments that would be too little noise wherever fewer devices
-delivered, which is why the mechanism is its own here.)
+number of sampled devices. With segments, that would be too little noise wherever fewer devices
+delivered, so slimfl has its own mechanism.)
 
 Two federations are neighbours if one device's contributions are replaced by nothing. n_s must be
 the same for both, so it does not depend on who answered: a device that is late, fails or sends a
 bad update counts as one that changes nothing. Who is asked and what the channel lets through are
-functions of the seed and not of the data; they are public, so n_s is, and neither sampling nor a
-lossy channel adds to the privacy. Where devices report their own gains, what the channel lets
-through is known from the device alone, and n_s is the number of devices that were asked.
+functions of the seed and not of the data. They are public, and so is n_s; hence neither sampling
+nor a lossy channel adds to the privacy. If devices report their own gains, only the device
+determines what the channel lets through, and n_s is the number of devices that were asked.
 
 All segments together are one Gaussian mechanism of sensitivity C. A device that counts in m results
-meets m of them, which compose to exactly one with mu = sqrt(m) / z (Dong, Roth and Su 2022), for
-which epsilon is exact (Balle and Wang 2018):
+is exposed to m of them, which compose to exactly one with mu = sqrt(m) / z (Dong, Roth and Su
+2022), for which epsilon is exact (Balle and Wang 2018):
 
     delta = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
 
-Reported is the epsilon of the device that counts in the most results. A round that is run again
-with new secret noise is one more result; with seeded noise it is the same one.
+The reported epsilon is that of the device that counts in the most results. A round that is run
+again with new secret noise is one more result; with seeded noise it is the same one.
 """
 
 import logging
@@ -44,15 +44,15 @@ from slimfl.rng import generator
 
 log = logging.getLogger(__name__)
 
-#: A shortened change stays below C by more than the rounding error of a norm.
+#: Keeps a clipped change below C by more than the rounding error of a norm.
 MARGIN = 1e-12
 
 
 class Clip(Filter):
-    """Shortens what arrives of an update to a norm.
+    """Clips what arrives of an update to a norm.
 
-    A device of which nothing usable came counts as one that changes nothing, so that the number by
-    which a sum is divided does not depend on what devices do.
+    A device that delivers nothing usable counts as one that changes nothing, so that the divisor of
+    a sum does not depend on what devices do.
     """
 
     def __init__(self, norm: float) -> None:
@@ -88,7 +88,7 @@ class Clip(Filter):
 
 
 class Privacy(Filter):
-    """Adds noise to what is merged, and counts what each device has spent; behind a `Clip`."""
+    """Adds noise to what is merged and counts each device's privacy loss; comes after a `Clip`."""
 
     works_on_sums = True
 
@@ -97,18 +97,18 @@ class Privacy(Filter):
         self.section, self.seed = section, seed
         self.clip_norm = section.clip_norm
         self.heard = np.zeros(devices, np.int64)
-        """In how many results each device counts."""
+        """Number of results that each device counts in."""
         self.released = 0
-        """How many results with secret noise there are, repeated rounds included."""
+        """Number of results with secret noise, repeated rounds included."""
         self._releases: Releases | None = None
         self._round = 0
         self._this_round: list[int] = []
 
     def start(self, data: DataSection, folder: Path | None) -> None:
-        """Before the first round of a process: say what is not covered, and count what is out.
+        """Before the first round: warn of what is not covered, and count past releases.
 
-        With a folder, results are written down there, and those that a checkpoint does not know of
-        are added to what it knows.
+        With a folder, results are recorded there, and those that a checkpoint does not know of are
+        added to its count.
         """
         noisy = self.section.noise_multiplier > 0
         if noisy and data.normalise == "standard" and data.partition != "own":
@@ -128,16 +128,16 @@ class Privacy(Filter):
         return self.section.noise == "secret" and self.section.noise_multiplier > 0
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """What a checkpoint stores."""
         return {"heard": self.heard.tolist(), "released": self.released}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what `state` gave; runs of version 0.1 did not count their results."""
+        """Restore what `state` returned; version 0.1 did not count results."""
         self.heard[:] = state["heard"]
         self.released = state.get("released", 0)
 
     def begin(self, round: int, model: Vector) -> None:
-        """Begin a round; one that was given up before its result is forgotten."""
+        """Begin a round; an earlier one that was abandoned before its result does not count."""
         self._round, self._this_round = round, []
 
     def on_passage(self, passage: Passage) -> Passage:
@@ -147,9 +147,9 @@ class Privacy(Filter):
         return passage
 
     def on_sums(self, running: RunningMean) -> None:
-        """Noise for every parameter that was delivered.
+        """Add noise to every parameter that was delivered.
 
-        The noise goes into the exact sum, and the model is rounded once, after it.
+        The noise is added to the exact sum, so that the model is rounded only once, afterwards.
         """
         self._count()
         deviation = self.section.noise_multiplier * self.clip_norm
@@ -163,7 +163,7 @@ class Privacy(Filter):
         return generator(self.seed, "privacy", self._round).standard_normal
 
     def _count(self) -> None:
-        """Count the round's devices, on disk before the result is made."""
+        """Count the round's devices, on disk before the result exists."""
         devices, self._this_round = self._this_round, []
         if not devices:
             return
@@ -174,7 +174,7 @@ class Privacy(Filter):
         np.add.at(self.heard, devices, 1)
 
     def spent(self) -> PrivacySpent:
-        """The worst device's epsilon so far, None where there is no bound."""
+        """The worst device's epsilon so far; None if there is no bound."""
         return PrivacySpent(epsilon=self.epsilon(), delta=self.section.delta)
 
     def epsilon(self) -> float | None:
@@ -188,10 +188,10 @@ class Privacy(Filter):
 
 
 def _moved(last: Vector, change: NDArray[np.float64]) -> Vector:
-    """`last` plus a change, rounded so that no parameter moves further than the change says.
+    """`last` plus a change, rounded so that no parameter moves further than the change.
 
-    Rounding to the nearest float32 could lengthen the change beyond the norm, most of all where
-    parameters are large and the norm is small.
+    Rounding to the nearest float32 could lengthen the change beyond the norm, especially for large
+    parameters and a small norm.
     """
     moved = (last + change).astype(np.float32)
     too_far = np.abs(moved.astype(np.float64) - last) > np.abs(change)
@@ -218,7 +218,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """The delta that goes with an epsilon; the logarithms keep large values from overflowing."""
+    """The delta for an epsilon; the logarithms keep large values from overflowing."""
     from scipy.special import log_ndtr
 
     below = log_ndtr(mu / 2 - epsilon / mu)

@@ -1,9 +1,9 @@
-"""What has been released of a private run, on disk before anybody can see it.
+"""A log of what a private run has released, written before anybody can see the result.
 
-A round whose checkpoint is lost is run again, with new noise: its result is then out twice, and
+A round whose checkpoint is lost is run again with new noise: its result is then released twice, and
 both count. `releases.jsonl` has one line for each noisy result, written and synced before the
-result leaves the process, so a kill at any moment leaves a count that is never too small. A torn
-last line belongs to a result that never left.
+result leaves the process, so the count is never too small, even after a kill. An incomplete last
+line belongs to a result that was never released.
 """
 
 import errno
@@ -35,13 +35,13 @@ class Release:
 
 
 class Releases:
-    """The releases of a run folder; only ever added to."""
+    """The append-only log of releases in a run folder."""
 
     def __init__(self, folder: Path, devices: int) -> None:
         self.path, self.devices = folder / RELEASES, devices
 
     def read(self) -> list[Release]:
-        """All releases; a torn last line is cut off, so that the next one begins a line."""
+        """All releases; cuts off an incomplete last line, so that the next one starts a line."""
         descriptor = self._open(os.O_RDWR, missing_ok=True)
         if descriptor is None:
             return []
@@ -99,7 +99,7 @@ class Releases:
             sync_folder(self.path.parent)
 
     def _open(self, flags: int, missing_ok: bool = False) -> int | None:
-        """The file itself: a link would lead out of the folder, and a pipe would wait for ever."""
+        """Open the file itself: a link would lead out of the folder, and a pipe would block."""
         try:
             descriptor = os.open(self.path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except FileNotFoundError:
@@ -120,7 +120,7 @@ class Releases:
 
 
 def heard_after(releases: Sequence[Release], known: int) -> Iterator[int]:
-    """The devices heard in releases that a checkpoint does not know of, once for each."""
+    """The devices heard in releases after number `known`, once per release."""
     for release in releases:
         if release.number > known:
             yield from release.heard

@@ -1,1 +1,1 @@
-"""Run folders on disk: records, checkpoints, locks, and whether a checkpoint belongs to a run."""
+"""Run folders on disk: records, checkpoints and locks."""

@@ -1,8 +1,8 @@
-"""Checkpoints: safetensors with the state as JSON, replaced in one step, proved by a checksum.
+"""Checkpoints: safetensors with the state as JSON, written atomically, with a checksum.
 
-What many devices keep is too much to be written in every round. It is in files of its own beside
-the checkpoints, each written once; a checkpoint names the files that belong to it, with their
-checksums, and a file stays as long as one of the kept checkpoints names it.
+The states of many devices are too large to write in every round. They are stored in separate files
+beside the checkpoints, each written once. A checkpoint names its files with their checksums, and a
+file stays as long as a kept checkpoint names it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from slimfl.files import open_plain, own_folder, remove_leftovers, sha256, write
 
 log = logging.getLogger(__name__)
 
-#: The newest may be damaged, so the one before it stays.
+#: The newest may be damaged, so the one before it is kept.
 KEPT = 2
 
 Tensors = dict[str, NDArray[np.float32]]
@@ -39,7 +39,8 @@ class Checkpoint:
     tensors: Tensors
     state: dict[str, Any]
     device_files: Sequence[tuple[StateFile, Contents]] = ()
-    """Where the states of the devices are, if they are not among the tensors; read, not written."""
+    """Files with the states of the devices, if these are not among the tensors. Only set when
+    read."""
 
 
 class DamagedCheckpointError(Exception):
@@ -47,12 +48,12 @@ class DamagedCheckpointError(Exception):
 
 
 def device_files_state(files: Sequence[StateFile]) -> dict[str, Any]:
-    """What a checkpoint's state says of the files that belong to it."""
+    """The part of a checkpoint's state that names its device files."""
     return {"device_files": {file.path.name: file.sha256 for file in files}}
 
 
 def write(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, then remove what no kept one needs."""
+    """Write a checkpoint, then remove files that no kept checkpoint needs."""
     own_folder(folder)
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
@@ -63,9 +64,9 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
-    """The newest intact checkpoint; a damaged one is passed over with a warning.
+    """The newest intact checkpoint; damaged ones are skipped with a warning.
 
-    With `at_most`, one of a later round is passed over as well.
+    With `at_most`, those of later rounds are skipped as well.
     """
     if not os.path.lexists(folder):
         return None
@@ -84,7 +85,7 @@ def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
 
 
 def file_of(folder: Path, round: int) -> Path:
-    """Where the checkpoint of a round is."""
+    """Path of the checkpoint of a round."""
     return folder / f"round-{round:08d}.safetensors"
 
 
@@ -95,7 +96,7 @@ def newest_round(folder: Path) -> int:
 
 
 def discard_after(folder: Path, round: int) -> None:
-    """Remove the checkpoints of later rounds, and what a kill left half written."""
+    """Remove the checkpoints of later rounds and incomplete files left by a kill."""
     for path in _newest_first(folder):
         if path.name > file_of(folder, round).name:
             path.unlink(missing_ok=True)
@@ -107,10 +108,10 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 def _tidy(folder: Path, written: str) -> None:
-    """Remove old checkpoints, then the files that none of the others names, then leftovers.
+    """Remove old checkpoints, then files that no remaining one names, then leftovers.
 
-    Those of later rounds than the one just written were passed over, and their rounds are run
-    again: they must not count as the newest.
+    Checkpoints of later rounds than the one just written were skipped and their rounds are run
+    again, so they must not count as the newest.
     """
     found = _newest_first(folder)
     checkpoints = [path for path in found if path.name <= written]
@@ -126,7 +127,7 @@ def _tidy(folder: Path, written: str) -> None:
 
 
 def _named_files(path: Path) -> list[str]:
-    """The files that a checkpoint names; a damaged one needs none."""
+    """The files that a checkpoint names; none if it is damaged."""
     try:
         return list(_state(path).get("device_files", {}))
     except DamagedCheckpointError:

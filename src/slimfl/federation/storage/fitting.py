@@ -15,10 +15,10 @@ from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
 from slimfl.training import state_shapes
 
-#: What a checkpoint's state calls the values that its rounds depend on.
+#: Key in a checkpoint's state for the values that its rounds depend on.
 MADE_WITH = "made_with"
 
-#: How the names of arrays begin that a method, a channel or the clock keeps.
+#: Prefixes of the arrays that a method, a channel, the clock or the belief keeps.
 KEPT = ("method/", "channel/", "clock/", "belief/")
 
 _WAY_OUT = (
@@ -28,13 +28,13 @@ _WAY_OUT = (
 
 
 def made_with(experiment: Experiment, data_sha256: str) -> dict[str, Any]:
-    """What the rounds of a run depend on, for its checkpoints.
+    """The values that the rounds of a run depend on, for its checkpoints.
 
-    The data counts by its contents: the name of a dataset's folder may change.
+    Data is identified by its contents, as the name of a dataset's folder may change.
     """
     values = round_dependencies(experiment)
     values.pop("data.dataset", None)
-    values.pop("population.file", None)  # its contents count, by the checksum of provenance
+    values.pop("population.file", None)  # provenance has the checksum of its contents
     return {MADE_WITH: {**values, "data.sha256": data_sha256}}
 
 
@@ -45,7 +45,7 @@ def check_fits(
     parameters: int,
     kept: Shapes,
 ) -> None:
-    """Refuse a checkpoint of another run; one of a version that did not say is judged by shape.
+    """Refuse a checkpoint of another run; older versions can only be told by their shapes.
 
     `kept` are the arrays of method, channel and clock, such as `method/NAME`.
     """
@@ -128,7 +128,7 @@ def _check_arrays(
 def _under_way_problem(
     checkpoint: Checkpoint, experiment: Experiment, parameters: int, arrays: Tensors
 ) -> str | None:
-    """What cannot be so in what asynchronous devices are doing."""
+    """What is wrong with the work in progress of asynchronous devices; None if it fits."""
     state = checkpoint.state.get("asynchronous")
     if experiment.time.mode != "asynchronous" or not isinstance(state, dict):
         return "only asynchronous rounds have devices at work, and they all do"

@@ -1,4 +1,4 @@
-"""What a method or a channel keeps between rounds, as a checkpoint can hold it."""
+"""The state that a method or a channel keeps between rounds, in a form that checkpoints store."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from slimfl.methods import State
 
 Shapes = dict[str, tuple[int, ...]]
 
-#: Truth values, whole numbers and real numbers: what every version of safetensors stores.
+#: Booleans, integers and floats: the kinds that every version of safetensors stores.
 STORED_KINDS = "biuf"
 
 
@@ -21,16 +21,15 @@ def shapes(state: State) -> Shapes:
 
 
 def is_stored(array: NDArray[Any]) -> bool:
-    """Whether a checkpoint can hold an array."""
+    """True if a checkpoint can store an array."""
     return array.dtype.kind in STORED_KINDS and array.dtype.itemsize <= 8
 
 
 def checked_state(part: str, state: Mapping[str, Any], before: State | None = None) -> State:
-    """A part's state, or a sentence that says why no checkpoint can hold it.
+    """A part's state; refused if no checkpoint can store it.
 
-    Names and shapes stay the same from round to round, so that a checkpoint can be told from one of
-    another run. The arrays are laid out in C order: safetensors would store a transposed array as
-    if it were not.
+    Names and shapes must not change from round to round, so that the checkpoint of another run is
+    recognised. The arrays are laid out in C order: safetensors ignores that an array is transposed.
     """
     if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
         raise RequestError(f"the state of {part} is not a dictionary with names as keys")

@@ -1,8 +1,8 @@
-"""What is recorded of a round: the one definition of a line of metrics.jsonl, and its reader.
+"""The record of a round: the only definition of a line of metrics.jsonl, and its reader.
 
-A run folder may come from anybody. What passes here has exactly these types, finite numbers, the
-devices, segments and widths of its experiment, and a size in proportion to them; all who read
-metrics rely on that.
+A run folder may come from a stranger. What passes here has exactly these types, finite numbers, the
+devices, segments and widths of its experiment, and a size in proportion to them. Everything that
+reads metrics relies on that.
 """
 
 import shlex
@@ -16,18 +16,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from slimfl.config import Experiment
 from slimfl.errors import RequestError
-from slimfl.files import open_plain
-from slimfl.regular_file import read_regular
+from slimfl.files import open_plain, read_regular
 
-#: No sum, square or ratio of amounts up to this one overflows.
+#: No sum, square or ratio of amounts up to this limit overflows.
 MOST = 1e60
-#: A line without its devices; what one device adds to it.
+#: Maximum size of a line without its devices, and per device.
 LINE_BYTES, DEVICE_BYTES = 1 << 16, 256
-#: A metrics file of this size takes about twice as much memory.
+#: Maximum size of a metrics file, which takes about twice as much memory.
 FILE_BYTES = 1 << 30
-#: What one number of partition.json may take.
+#: Maximum size of one number in partition.json.
 COUNT_BYTES = 32
-#: Classes of a dataset: a label is one byte.
+#: Maximum number of classes: a label is one byte.
 MOST_CLASSES = 256
 
 Amount = Annotated[float, Field(ge=0, le=MOST)]
@@ -38,10 +37,10 @@ Reason = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9 -]+$")]
 
 
 class _Part(BaseModel):
-    # further keys pass: a later version may record more
+    # further keys are allowed: a later version may record more
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
-    # besides its fields, a record reads like the JSON object that it is on disk
+    # a record can also be read like the JSON object that it is on disk
 
     def __getitem__(self, key: str) -> Any:
         """A field by its name in the file, as in `record["accuracy"]`."""
@@ -62,12 +61,12 @@ class _Part(BaseModel):
         return self.as_json().items()
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, as they stand in metrics.jsonl."""
+        """Plain values, as in metrics.jsonl."""
         return self.model_dump(exclude_unset=True)
 
 
 class Seconds(_Part):
-    """Wall time of a round's two parts."""
+    """Wall time of the two parts of a round."""
 
     training: Amount
     evaluation: Amount = 0.0
@@ -90,15 +89,15 @@ class RoundRecord(_Part):
     training_loss: dict[str, Number | None] = {}
     learning_rate: Amount | None = None
     devices: list[Count]
-    """Those whose update was there in time."""
+    """Devices whose update came in time."""
     dropped_out: list[Count]
     refused: list[Count]
-    """Those of `devices` whose update was not merged, because it made no sense."""
+    """Those of `devices` whose update was invalid and not merged."""
     gains: list[Amount] | None = None
     decoded: list[Count]
-    """For each of `devices`, how many segments arrived."""
+    """For each of `devices`, the number of segments that arrived."""
     delivered: list[Count]
-    """For each segment, how many devices' were merged."""
+    """For each segment, the number of devices whose copy was merged."""
     bits_sent: list[Amount]
     bits_decoded: list[Amount]
     bits_dropped: list[Amount]
@@ -110,16 +109,16 @@ class RoundRecord(_Part):
     multiply_adds: Count | None = None
     paper_mflops: Amount
     duration_s: Amount | None = None
-    """Virtual time from the round before to this one; older versions recorded none of these."""
+    """Virtual duration of the round; older versions recorded neither it nor the fields below."""
     clock_s: Amount | None = None
     """Virtual time since the run began."""
     finished_s: list[Amount] | None = None
-    """For each of `devices`, when its upload ended, since its task began; absent if all did at
-    once."""
+    """For each of `devices`, when its upload ended since its task began; absent if all are
+    equal."""
     compute_energy_j: Amount | None = None
     """Computing energy of all devices that began, by the presets of the run."""
     cut_off_energy_j: Amount | None = None
-    """Transmit energy of uploads that were cut off, beside `energy_j`."""
+    """Transmit energy of uploads that were cut off; not part of `energy_j`."""
     drained: list[Count] | None = None
     """Devices with a battery that worked in this round."""
     battery_left_j: list[Amount] | None = None
@@ -129,18 +128,17 @@ class RoundRecord(_Part):
     staleness: list[Amount | None] | None = None
     """Asynchronous: for each segment, the mean staleness of what was merged; None if nothing."""
     missing: dict[Reason, list[Count]] | None = None
-    """Devices by the reason for which something of theirs is missing; recorded where devices
-    differ."""
+    """Devices by the reason why something of theirs is missing; recorded if devices differ."""
     label_accuracy: dict[str, list[Share | None]] | None = None
-    """By the name of the width, the accuracy on the test images of every label; recorded where
-    devices differ."""
+    """By the name of the width, the accuracy on the test images of every label; recorded if devices
+    differ."""
     privacy: PrivacySpent | None = None
     stopped_by: str | None = None
     """The callback that ended the run after this round, or `no device left`."""
     seconds: Seconds
 
     def misfit(self, experiment: Experiment) -> str | None:
-        """What cannot be so in a round of this experiment; None if all fits."""
+        """What is wrong in a record of this experiment; None if it fits."""
         names = {f"{width}x" for width in experiment.model.widths}
         for key in ("accuracy", "loss", "training_loss"):
             if not getattr(self, key).keys() <= names:
@@ -186,7 +184,7 @@ class RoundRecord(_Part):
         return None
 
     def _repetition(self, asynchronous: bool) -> str | None:
-        """A device takes part in a round once; between two merges a fast one may do so again."""
+        """A device that is listed twice; asynchronous ones may upload twice before a merge."""
         heard = set(self.devices) if asynchronous else self.devices
         asked = [*heard, *self.dropped_out]
         if len(set(asked)) < len(asked):
@@ -204,7 +202,7 @@ class _Provenance(_Part):
 
 
 def check_provenance(provenance: Any, path: Path) -> None:
-    """Refuse a section on how a run was made that no run has."""
+    """Refuse a provenance section that no run writes."""
     try:
         _Provenance.model_validate(provenance)
     except pydantic.ValidationError:
@@ -216,13 +214,13 @@ def check_provenance(provenance: Any, path: Path) -> None:
 
 @dataclass(frozen=True)
 class IntactLines:
-    """The lines of a metrics file up to the first one that is wrong."""
+    """The lines of a metrics file up to the first wrong one."""
 
     lines: list[RoundRecord]
     size_bytes: int
     damage: str | None
-    """What is wrong with the next line, None if there is none; a line that was cut short at the
-    end of the file is what a kill leaves, and no damage."""
+    """What is wrong with the next line; None if there is none. An incomplete last line is what a
+    kill leaves and does not count as damage."""
 
 
 def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
@@ -237,7 +235,7 @@ def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
 
 
 def read_intact(path: Path, experiment: Experiment) -> IntactLines:
-    """The rounds that a metrics file tells of; a file that is not there tells of none."""
+    """The rounds in a metrics file; none if there is no file."""
     lines: list[RoundRecord] = []
     at = Position()
     try:
@@ -256,17 +254,17 @@ class Position:
     lines: int = 0
     size_bytes: int = 0
     widths: frozenset[str] = frozenset()
-    """Those of the first evaluated round; the later ones must have the same."""
+    """Widths of the first evaluated round; later ones must have the same."""
 
 
 class DamageError(Exception):
-    """A line that no run writes; the text says which and why."""
+    """A line that no run writes; the message says which and why."""
 
 
 def read_on(
     path: Path, experiment: Experiment, start: Position
 ) -> Iterator[tuple[RoundRecord, Position]]:
-    """The rounds after a position, each with the position behind it.
+    """The rounds after a position, each with the position that follows it.
 
     Ends at the end of the file, at a line that is still being written, or with `DamageError`.
     """
@@ -311,7 +309,7 @@ def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
 
 
 def _raw_lines(path: Path, experiment: Experiment, start: Position) -> Iterator[bytes]:
-    """The whole lines of a file; of one that is too long, as much as shows that it is."""
+    """The complete lines of a file; a line that is too long is cut just above the limit."""
     most = _most_bytes(experiment)
     left = FILE_BYTES - start.size_bytes
     with open_plain(path, "rb") as file:

@@ -1,16 +1,16 @@
-"""A run on disk: what was asked, what happened in every round, and where to go on.
+"""A run on disk: the experiment, the record of every round, and checkpoints.
 
     experiment.toml   the experiment with every value resolved, and what it ran on
     partition.json    samples of each class on every device
-    devices.csv       who the devices are, where they are not all alike
-    metrics.jsonl     one line per round, without a gap; the truth
+    devices.csv       the devices, if they are not all identical
+    metrics.jsonl     one line per round, without gaps; everything else follows from it
     checkpoints/      the newest two
-    run.log           what happened otherwise
+    run.log           warnings and errors
 
-A round's line is on disk before its checkpoint, so after a kill at any moment the newest checkpoint
-never knows more than the metrics, and lines after it belong to a round that will be run again.
-Where lines were lost in another way, a checkpoint that is ahead of them is of no use: the run goes
-on from an older one, or starts over.
+A round's line is on disk before its checkpoint. So after a kill the newest checkpoint is never
+ahead of the metrics, and lines after it belong to rounds that will be run again. If lines were lost
+in another way, a checkpoint that is ahead of them is useless: the run continues from an older one,
+or starts over.
 """
 
 import errno
@@ -46,13 +46,13 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, experiment: Experiment, provenance: dict[str, Any]) -> Self:
-        """A new folder that holds the experiment alone."""
+        """Create a folder that holds only the experiment."""
         with disk_errors(path, "start it again"):
             return cls.write_new(path, config.dump(experiment, **provenance))
 
     @classmethod
     def write_new(cls, path: Path, text: str) -> Self:
-        """A new folder with this text as its experiment; what has no experiment counts as empty."""
+        """Create a folder with this experiment.toml; one without an experiment counts as empty."""
         path.mkdir(parents=True, exist_ok=True)
         with _lock(path):
             if (path / EXPERIMENT).exists():
@@ -78,7 +78,7 @@ class RunFolder:
         return self.path.name
 
     def experiment(self) -> Experiment:
-        """What was asked."""
+        """The experiment that was asked for."""
         return config.build(self._tree()[0])
 
     def provenance(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class RunFolder:
         return tree, provenance
 
     def metrics(self) -> list[RoundRecord]:
-        """The lines of all complete rounds; a torn last line is left out."""
+        """The lines of all complete rounds; an incomplete last line is left out."""
         found = self.intact_metrics()
         if found.damage:
             raise RequestError(
@@ -101,7 +101,7 @@ class RunFolder:
         return found.lines
 
     def intact_metrics(self) -> IntactLines:
-        """The lines before the first that is damaged, missing or doubled."""
+        """The lines before the first that is damaged, missing or repeated."""
         return record.read_intact(self.path / METRICS, self.experiment())
 
     def write_partition(self, class_counts: list[list[int]]) -> None:
@@ -110,11 +110,11 @@ class RunFolder:
         write_atomically(self.path / PARTITION, contents)
 
     def write_devices(self, population: Population) -> None:
-        """Record who the devices are, every value resolved."""
+        """Record the devices with every value resolved."""
         write_devices(self.path / DEVICES, population, self.experiment().model.widths)
 
     def devices(self) -> Population | None:
-        """Who the devices are; None where the run says nothing of it: then all are alike."""
+        """The recorded devices; None if all are identical."""
         if not (self.path / DEVICES).exists():
             return None
         experiment = self.experiment()
@@ -127,13 +127,13 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
-        """Hold the folder for writing; a second writer is refused."""
+        """Lock the folder for writing; a second writer is refused."""
         way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
         with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
             yield RunWriter(self.path, self.experiment())
 
     def in_use(self) -> bool:
-        """Whether somebody is writing to it."""
+        """True if a process is writing to it."""
         try:
             with open_file(self.path / LOCK, os.O_RDONLY) as lock:
                 return not try_lock(lock, fcntl.LOCK_SH)
@@ -141,11 +141,11 @@ class RunFolder:
             return False
 
     def checkpoint(self, at_most: int | None = None) -> Checkpoint | None:
-        """The newest intact checkpoint, of a round no later than `at_most`."""
+        """The newest intact checkpoint up to round `at_most`."""
         return checkpoints.newest(self.path / CHECKPOINTS, at_most)
 
     def checkpointed_round(self) -> int:
-        """The round of the newest checkpoint, 0 without one; whether it is intact is not read."""
+        """The round of the newest checkpoint, intact or not; 0 without one."""
         return checkpoints.newest_round(self.path / CHECKPOINTS)
 
 
@@ -162,8 +162,8 @@ class RunWriter:
         self.path, self.experiment = path, experiment
 
     def keep_until(self, round: int) -> list[RoundRecord]:
-        """Drop what lies after a round, where a checkpoint goes on; returns the lines kept."""
-        # the checkpoints first: after a kill in between, the metrics still say what is wrong
+        """Drop everything after a round; returns the lines kept."""
+        # checkpoints first: after a kill in between, the metrics still show the damage
         checkpoints.discard_after(self.path / CHECKPOINTS, round)
         path = self.path / METRICS
         kept = record.read_intact(path, self.experiment).lines[:round]
@@ -176,7 +176,7 @@ class RunWriter:
         return kept
 
     def append(self, line: RoundRecord) -> None:
-        """Add a round's line, whole or not at all."""
+        """Add a round's line, completely or not at all."""
         raw = json.dumps(line.as_json(), allow_nan=False).encode() + b"\n"
         path = self.path / METRICS
         with open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
@@ -198,13 +198,13 @@ class RunWriter:
 
 
 def resume_command(path: Path) -> str:
-    """What to type to go on with a folder."""
+    """The command that resumes a folder."""
     return f"slimfl resume {shlex.quote(str(path))}"
 
 
 @contextmanager
 def disk_errors(path: Path, way_on: str) -> Iterator[None]:
-    """A full or failing disk ends the command with one sentence; what was written stays intact."""
+    """Turn errors of the disk into one sentence; what was written stays intact."""
     try:
         yield
     except OSError as error:
@@ -219,7 +219,7 @@ def disk_errors(path: Path, way_on: str) -> Iterator[None]:
         raise
 
 
-#: What a path or its rights are to blame for.
+#: Errors caused by the path or its permissions.
 _NOT_WRITABLE = {
     errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
     errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EILSEQ,

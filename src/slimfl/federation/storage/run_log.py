@@ -1,4 +1,4 @@
-"""run.log: what happened in a run besides its numbers; there once something has."""
+"""run.log: what a run logs besides its numbers; created with the first entry."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from slimfl.files import open_plain
 @contextmanager
 def log_to(path: Path) -> Iterator[None]:
     """Append what the package logs to a file."""
-    if os.path.lexists(path):  # a link in its place is refused before the run, not in a warning
+    if os.path.lexists(path):  # refuse a link before the run begins, not at the first warning
         open_plain(path, "a").close()
     handler = _Handler(path, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -37,5 +37,5 @@ class _Handler(logging.FileHandler):
     def close(self) -> None:
         try:
             super().close()
-        except OSError:  # the last words did not fit on the disk
+        except OSError:  # the last entries did not fit on the disk
             self.stream = None

@@ -1,4 +1,4 @@
-"""How much disk the optimiser states of many devices take, said before a run begins."""
+"""How much disk the optimiser states of many devices take, reported before a run begins."""
 
 import math
 import shutil
@@ -9,12 +9,12 @@ from slimfl.config import Experiment
 from slimfl.population.participation import round_half_up
 from slimfl.training import state_shapes
 
-#: Less than this is not worth a word.
+#: Below this size there is no warning.
 WARN_BYTES = 10**9
 
 
 def states_bytes(experiment: Experiment, parameters: int) -> int:
-    """What all devices that a run can ask keep between rounds."""
+    """Size of what all devices that a run can ask keep between rounds."""
     section = experiment.federation
     asked = max(1, round_half_up(section.participation * section.devices))
     shapes = state_shapes(experiment.training, parameters)
@@ -24,10 +24,10 @@ def states_bytes(experiment: Experiment, parameters: int) -> int:
 
 
 def disk_bytes(experiment: Experiment, parameters: int) -> int:
-    """What the files of these states take at most.
+    """Maximum size of the files with these states.
 
-    Up to half of what is in them is out of date, and what the devices of one checkpoint replace
-    stays for the two before it.
+    Up to half of their content is outdated, and what one checkpoint replaces is kept for the two
+    before it.
     """
     section = experiment.federation
     replaced = min(1.0, section.participation * section.checkpoint_every)
@@ -35,7 +35,7 @@ def disk_bytes(experiment: Experiment, parameters: int) -> int:
 
 
 def space_warning(experiment: Experiment, parameters: int, folder: Path | None) -> str | None:
-    """A sentence where the states take much disk; None otherwise."""
+    """A warning if the states take much disk; None otherwise."""
     held = states_bytes(experiment, parameters)
     if held < WARN_BYTES:
         return None

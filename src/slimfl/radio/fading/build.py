@@ -16,7 +16,7 @@ from slimfl.radio.fading.rayleigh import Rayleigh
 from slimfl.radio.fading.rician import Rician
 from slimfl.radio.units import from_db
 
-#: Every model's name in `radio.fading`, and how the section describes it.
+#: Every value of `radio.fading`, and how to build its model from the section.
 FADING: dict[str, Callable[[RadioSection], GaussianFading]] = {
     "rayleigh": lambda _: Rayleigh(),
     "none": lambda _: NoFading(),
@@ -31,7 +31,7 @@ def build_fading(section: RadioSection) -> GaussianFading:
 
 
 def build_process(section: RadioSection) -> FadingProcess | None:
-    """None where fading is new in every round."""
+    """The process of correlated fading; None if rounds are independent."""
     if section.fading_process == "independent":
         return None
     if section.fading_correlation is not None:

@@ -1,7 +1,7 @@
-"""What a fading model is: the distribution of a link's power gain, and how gains are drawn.
+"""The interface of fading models: the distribution of a link's power gain, and its draws.
 
-Gains are a function of (seed, round, device): two methods under one seed, and the same run resumed,
-meet the same channel.
+Gains are a function of (seed, round, device), so two methods with the same seed, and a resumed run,
+see the same channel.
 """
 
 from typing import Protocol, runtime_checkable
@@ -27,27 +27,27 @@ class Fading(Protocol):
 
 @runtime_checkable
 class GaussianFading(Fading, Protocol):
-    """A fading model that scattering in the form of complex Gaussian numbers gives rise to.
+    """A fading model derived from complex Gaussian scattering.
 
-    All built-in models are of this kind, so that each can also be correlated from round to round
-    and be combined over several attempts.
+    All built-in models are of this kind, so each can be correlated from round to round and combined
+    over several attempts.
     """
 
     def from_scattering(self, scattering: NDArray[np.float64]) -> Gains:
-        """[device, 2], real and imaginary part of a CN(0, 1) number, to gains."""
+        """Gains from [device, 2]: real and imaginary parts of CN(0, 1) numbers."""
 
     def sum_survival(self, threshold: NDArray[np.float64], copies: int) -> NDArray[np.float64]:
         """Pr(g_1 + ... + g_copies >= threshold) for independent gains: chase combining."""
 
 
 def scattering(seed: int, round: int, devices: int, purpose: str = "fading") -> NDArray[np.float64]:
-    """[device, 2]: CN(0, 1) numbers; device k has the k-th row for any count."""
+    """[device, 2]: CN(0, 1) numbers; row k does not depend on the number of devices."""
     drawn = generator(seed, purpose, round).standard_normal((devices, 2))
     drawn *= np.sqrt(0.5)
     return drawn
 
 
 def in_range(name: str, value: float, low: float, high: float) -> None:
-    """Refuse a parameter outside its range; NaN is outside of any."""
+    """Refuse a parameter outside its range, or NaN."""
     if not low <= value <= high:
         raise RequestError(f"{name} must be from {low:g} to {high:g}, and {value:g} is not")

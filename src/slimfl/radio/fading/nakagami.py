@@ -1,7 +1,7 @@
 """Nakagami-m fading: the envelope has Nakagami's distribution, so g ~ Gamma(m, 1/m).
 
 m = 1 is Rayleigh, m = 1/2 the one-sided Gaussian, and m to infinity is no fading (Nakagami 1960;
-Simon and Alouini, section 2.2.1.4). No m below 1/2 exists.
+Simon and Alouini, section 2.2.1.4). There is no m below 1/2.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from slimfl.rng import generator
 
 @dataclass(frozen=True)
 class Nakagami:
-    """The shape m says how much the gain varies: its variance is 1 / m."""
+    """The gain has variance 1 / m."""
 
     m: float
 
@@ -23,7 +23,7 @@ class Nakagami:
         in_range("Nakagami's m", self.m, 0.5, 1e4)
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """Gamma draws one after the other, so that device k's is the k-th for any count."""
+        """Sequential gamma draws, so that device k's does not depend on the number of devices."""
         drawn = generator(seed, "fading", round).standard_gamma(self.m, devices)
         drawn /= self.m
         return drawn
@@ -33,7 +33,7 @@ class Nakagami:
         return self.sum_survival(threshold, 1)
 
     def from_scattering(self, scattering: NDArray[np.float64]) -> Gains:
-        """The gamma quantile as improbable as the power of s, which is exponential."""
+        """Maps the exponential power of s to the gamma quantile of the same probability."""
         from scipy.special import gammainccinv
 
         power = np.einsum("ij,ij->i", scattering, scattering)

@@ -21,14 +21,14 @@ from slimfl.rng import generator
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
-#: Waves of Jakes' model that reach a device.
+#: Number of waves per device in Jakes' model.
 WAVES = 8
-#: Devices whose waves are added at once.
+#: Number of devices whose waves are computed at once; bounds the memory.
 CHUNK = 1 << 15
 
 
 def remembered(before: Floats, innovation: Floats, memory: float) -> Floats:
-    """memory * before + sqrt(1 - memory^2) * innovation, in the place of the innovation."""
+    """memory * before + sqrt(1 - memory^2) * innovation, computed in place of the innovation."""
     new = np.sqrt(1 - memory**2)
     for begin in range(0, len(before), CHUNK):
         rows = slice(begin, begin + CHUNK)
@@ -41,15 +41,15 @@ class FadingProcess(Protocol):
     """Scattering from round to round."""
 
     def start(self, seed: int, devices: int) -> State:
-        """Before the first round."""
+        """The state before the first round."""
 
     def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
-        """[device, 2] in a round, and what is remembered."""
+        """The scattering [device, 2] of a round, and the next state."""
 
 
 @dataclass(frozen=True)
 class Autoregressive:
-    """AR(1): the next round remembers this one with the coefficient `correlation`."""
+    """AR(1) with the coefficient `correlation`."""
 
     correlation: float
 
@@ -57,11 +57,11 @@ class Autoregressive:
         in_range("the correlation", self.correlation, -1, 1)
 
     def start(self, seed: int, devices: int) -> State:
-        """Stationary from the beginning."""
+        """Drawn from the stationary distribution."""
         return {"scattering": scattering(seed, 0, devices)}
 
     def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
-        """Everybody's scattering moves on, whoever takes part."""
+        """Advance all devices, whoever takes part."""
         before = state["scattering"]
         after = remembered(before, scattering(seed, round, len(before)), self.correlation)
         return after, {"scattering": after}
@@ -78,16 +78,16 @@ class Jakes:
         in_range("Doppler frequency times round duration", self.cycles_per_round, 0, 1e9)
 
     def start(self, seed: int, devices: int) -> State:
-        """Nothing to remember."""
+        """No state."""
         return {}
 
     def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
-        """The waves are drawn again from their key, some devices at a time."""
+        """Draw the waves again from their key, for some devices at a time."""
         found = np.empty((devices, 2))
         random = generator(seed, "waves")
         for begin in range(0, devices, CHUNK):
             rows = slice(begin, min(begin + CHUNK, devices))
-            # one row of numbers per device, so that device k's are the same for any count
+            # one row per device, so that device k's numbers do not depend on how many there are
             drawn = random.standard_normal((rows.stop - begin, 4 * WAVES))
             real, imaginary, x, y = np.split(drawn, 4, axis=1)
             cosine = x / np.hypot(x, y)

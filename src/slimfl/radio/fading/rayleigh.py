@@ -14,7 +14,7 @@ class Rayleigh:
     """g ~ Exp(1), new in every round."""
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """Inverse-transform draws, so that device k's gain is the k-th draw for any count."""
+        """Inverse-transform draws, so that device k's gain does not depend on the others."""
         uniform = generator(seed, "fading", round).random(devices)
         np.log1p(np.negative(uniform, out=uniform), out=uniform)
         return np.negative(uniform, out=uniform)

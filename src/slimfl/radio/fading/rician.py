@@ -35,7 +35,7 @@ class Rician:
         return self.sum_survival(threshold, 1)
 
     def from_scattering(self, scattering: NDArray[np.float64]) -> Gains:
-        """The phase of the line of sight is left out: that of the scattering is uniform."""
+        """The phase of the line of sight does not matter, as that of the scattering is uniform."""
         weak = 1 / np.sqrt(self.k + 1)
         real = weak * scattering[:, 0]
         real += np.sqrt(self.k) * weak

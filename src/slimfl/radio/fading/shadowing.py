@@ -4,8 +4,8 @@ The median of X is 1, as in TR 38.901, so its mean is above 1. A shadowed gain i
 
     Pr(g X >= t) = E[ Pr(g >= t / X) ],
 
-an integral over one normal variable: by the trapezoidal rule, which for a Gaussian weight has no
-error to speak of. Without fading it is the normal distribution itself.
+an integral over one normal variable. The trapezoidal rule has a negligible error for a Gaussian
+weight. Without fading, the result is the normal distribution itself.
 """
 
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from slimfl.rng import generator
 
 Floats = NDArray[np.float64]
 
-#: Normal deviations at which the integral is evaluated.
+#: Step and range of the integral, in standard deviations.
 STEP, REACH = 0.01, 8.0
-#: So many thresholds are integrated one by one; more are read off a grid.
+#: Up to this many thresholds are integrated one by one; more are interpolated on a grid.
 ONE_BY_ONE = 64
 NATURAL_PER_DB = np.log(10) / 10
 
 
 def shadow(seed: int, round: int, devices: int) -> Floats:
-    """Standard normal numbers; device k has the k-th for any count."""
+    """Standard normal numbers; the k-th does not depend on the number of devices."""
     return generator(seed, "shadowing", round).standard_normal(devices)
 
 
 def shadow_gain(normal: Floats, sigma_db: float | Floats) -> Floats:
-    """X of standard normal numbers."""
+    """X for standard normal numbers."""
     logs = normal * (NATURAL_PER_DB * np.asarray(sigma_db))
     return np.asarray(np.exp(logs, out=logs))
 
@@ -57,11 +57,11 @@ class Shadowed:
         return self.sum_survival(threshold, 1)
 
     def from_scattering(self, scattering: Floats) -> Gains:
-        """Scattering knows no shadow: of the fading alone."""
+        """The gains without shadowing."""
         return self.fading.from_scattering(scattering)
 
     def sum_survival(self, threshold: Floats, copies: int) -> Floats:
-        """Attempts in one round have one shadow."""
+        """All attempts in a round have the same shadowing."""
         threshold = np.asarray(threshold, dtype=np.float64)
         if self.sigma_db == 0:
             return self.fading.sum_survival(threshold, copies)
@@ -79,7 +79,7 @@ class Shadowed:
         return found
 
     def _integrated(self, logs: Floats, spread: float, copies: int) -> Floats:
-        """At ascending logarithms of the threshold."""
+        """The integral at ascending logarithms of the threshold."""
         nodes = np.arange(-REACH, REACH + STEP / 2, STEP)
         weights = np.exp(-(nodes**2) / 2)
         weights /= weights.sum()
@@ -88,7 +88,7 @@ class Shadowed:
             return np.asarray(self.fading.sum_survival(around, copies) @ weights)
         from scipy.interpolate import CubicSpline
 
-        # thresholds as far apart as the nodes share their points: a convolution
+        # with thresholds spaced like the nodes, the integral is a convolution
         step = spread * STEP
         grid = np.arange(logs[0] - step, logs[-1] + 2 * step, step)
         reach = len(nodes) // 2

@@ -42,13 +42,8 @@ def rankings(summary: Summary) -> list[Ranking]:
     return found
 
 
-def conclusions(summary: Summary) -> list[str]:
-    """One sentence per width and scene, then what it cost."""
-    return [text for texts in conclusions_by_scene(summary).values() for text in texts]
-
-
 def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
-    """The same under the name of each scene."""
+    """For each scene, one sentence per width, then what it cost."""
     ranked = rankings(summary)
     return {
         scene: [
