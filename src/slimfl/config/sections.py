@@ -77,8 +77,10 @@ class ModelSection(Section):
     """The network and its widths."""
 
     name: str = "ul-mobilenet"
-    """`ul-mobilenet`, or `package.module:Name`, a class or function that makes a network of
-    slimmable layers; `own` in the folder of a run whose network was given in Python."""
+    """`ul-mobilenet`; `us-mobilenet`, the same with batch normalisation; `resnet`, for colour
+    images; `mlp`; `split-mix`, for the method of that name; or `package.module:Name`, a class or
+    function that makes a network of slimmable layers; `own` in the folder of a run whose network
+    was given in Python."""
     widths: tuple[float, ...] = (0.5, 1.0)
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the network's factory."""
