@@ -201,6 +201,7 @@ def _built(experiment: Experiment, dataset: Dataset | None) -> nn.Module:
         experiment.model.options,
         in_channels=data.train.images.shape[-1],
         classes=data.classes,
+        widths=experiment.model.widths,
         initialisation=experiment.model.initialisation,
         seed=experiment.seed,
     )

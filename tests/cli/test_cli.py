@@ -99,6 +99,10 @@ def test_cost_prints_ours_beside_the_papers():
     assert (half["parameters"], full["parameters"]) == (1530, 4586)
     assert (half["paper"]["parameters"], full["paper"]["parameters"]) == (2293, 4586)
     assert (half["segment_parameters"], full["segment_parameters"]) == (1530, 3056)
+    ancestor = slimfl("cost", "us-mobilenet", "--widths", "0.25,0.5,1.0", "--json")
+    # four numbers per channel, width and convolution; 192 channels at full width
+    added = [row["parameters"] for row in json.loads(ancestor.stdout)["widths"]]
+    assert added == [578 + 4 * 48, 1530 + 4 * (48 + 96), 4586 + 4 * (48 + 96 + 192)]
 
 
 @pytest.mark.parametrize(

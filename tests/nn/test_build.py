@@ -114,7 +114,7 @@ def test_the_weights_of_an_own_network_are_a_function_of_the_seed_too(factory):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("us-mobilenet", "ul-mobilenet"),
+        ("vgg", "ul-mobilenet"),
         ("no_such_package:factory", "no_such_package"),
         ("own_networks_for_tests:absent", "absent"),
         ("own_networks_for_tests:", "own_networks_for_tests:"),

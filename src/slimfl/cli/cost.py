@@ -22,7 +22,9 @@ MOST_VALUES = 1_000_000
 
 
 def cost(
-    model: Annotated[str, typer.Argument(help="ul-mobilenet, or package.module:Name.")],
+    model: Annotated[
+        str, typer.Argument(help="ul-mobilenet, us-mobilenet, resnet, or package.module:Name.")
+    ],
     widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
     image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
     bits_per_parameter: Annotated[
@@ -44,7 +46,7 @@ def cost(
     listed = config.build(described).model
     channels, rows, columns = _shape(image)
     allow((), [model])
-    network = nn.build(model, {}, in_channels=channels)
+    network = nn.build(model, {}, in_channels=channels, widths=listed.widths)
     try:
         costs = nn.cost(network, listed.widths, (channels, rows, columns), bits_per_parameter)
     except RuntimeError as error:

@@ -77,8 +77,10 @@ class ModelSection(Section):
     """The network and its widths."""
 
     name: str = "ul-mobilenet"
-    """`ul-mobilenet`, or `package.module:Name`, a class or function that makes a network of
-    slimmable layers; `own` in the folder of a run whose network was given in Python."""
+    """`ul-mobilenet`; `us-mobilenet`, the same with batch normalisation; `resnet`, for colour
+    images; `mlp`; `split-mix`, for the method of that name; or `package.module:Name`, a class or
+    function that makes a network of slimmable layers; `own` in the folder of a run whose network
+    was given in Python."""
     widths: tuple[float, ...] = (0.5, 1.0)
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the network's factory."""
@@ -438,9 +440,10 @@ class FederationSection(Section):
     average: Literal["uniform", "samples"] = "uniform"
     missing: Literal["keep", "zero"] = "keep"
     """A segment that nobody delivered: keep its last value, or the paper's literal zero."""
-    absent: Literal["skip", "old", "zero"] = "skip"
+    absent: Literal["skip", "old", "stale", "zero"] = "skip"
     """A device whose segment did not arrive, where another's did: left out of the mean, as in the
-    paper, or counted in it as the old global model or as zero."""
+    paper, or counted in it as the `old` global model, as the last one that did arrive from it
+    (`stale`: the server keeps one vector for every device that it ever heard), or as `zero`."""
     evaluate_every: Count = 1
     checkpoint_every: Count = 1
     stop_on_convergence: bool = False
@@ -631,7 +634,14 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _absent_devices_are_counted_alike(self) -> Experiment:
-        if self.federation.absent != "skip" and (
+        if self.federation.absent == "stale":
+            if self.time.mode == "asynchronous" or self.privacy.clip_norm is not None:
+                raise ValueError(
+                    'federation.absent = "stale" needs common rounds and no privacy: asynchronous '
+                    "devices are never absent, and an update that is used again would need noise "
+                    'again; take federation.absent = "skip"'
+                )
+        elif self.federation.absent != "skip" and (
             self.federation.average == "samples" or self.privacy.clip_norm is not None
         ):
             raise ValueError(

@@ -92,6 +92,7 @@ def load_trained(
         experiment.model.options,
         in_channels=dataset.train.images.shape[-1],
         classes=dataset.classes,
+        widths=experiment.model.widths,
         initialisation=experiment.model.initialisation,
         seed=experiment.seed,
     )

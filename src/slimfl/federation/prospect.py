@@ -45,6 +45,7 @@ def _sizes(experiment: Experiment) -> list[int]:
         model.options,
         in_channels=dataset.train.images.shape[-1],
         classes=dataset.classes,
+        widths=model.widths,
         initialisation=model.initialisation,
         seed=experiment.seed,
     )

@@ -135,6 +135,7 @@ class Setting:
             model.options,
             in_channels=self.dataset.train.images.shape[-1],
             classes=self.dataset.classes,
+            widths=model.widths,
             initialisation=model.initialisation,
             seed=self.experiment.seed,
         )

@@ -25,6 +25,7 @@ from slimfl.federation.clock.recorded import clock_fields
 from slimfl.federation.clock.synchronous import asked_share, round_time
 from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
+from slimfl.federation.last_segments import LastSegments, memory_warning
 from slimfl.federation.plan import Plan
 from slimfl.federation.reasons import BATTERY, NO_ANSWER, NO_MODEL, NOT_ABLE, OFFLINE
 from slimfl.federation.receiver import Receiver
@@ -32,10 +33,10 @@ from slimfl.federation.round_book import RoundBook
 from slimfl.federation.round_record import round_record
 from slimfl.federation.setting import Setting
 from slimfl.federation.storage.checkpoint import Checkpoint, device_files_state
-from slimfl.federation.storage.fitting import check_fits, made_with
+from slimfl.federation.storage.fitting import LAST_SEGMENTS, check_fits, made_with
 from slimfl.federation.storage.part_state import checked_state, shapes
 from slimfl.federation.storage.record import RoundRecord
-from slimfl.federation.storage.state_space import space_warning
+from slimfl.federation.storage.state_space import space_warning, taking_part
 from slimfl.federation.work import Work
 from slimfl.methods import Arrivals, Assignment, State
 from slimfl.nn import Vector, flatten, load_flat
@@ -72,6 +73,8 @@ class Simulation(Setting):
             self.belief = GainBelief(
                 len(self.population), noise_to_power(radio), radio.split_drift_db
             )
+        stale = experiment.federation.absent == "stale"
+        self.last_segments = LastSegments(len(self.global_model)) if stale else None
         asynchronous = experiment.time.mode == "asynchronous"
         self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
@@ -79,6 +82,9 @@ class Simulation(Setting):
         """The state that changes from round to round."""
         tensors, state = {"global": self.global_model}, made_with(*self._made_with)
         tensors |= self._kept
+        if self.last_segments is not None:
+            last = self.last_segments.state()
+            tensors |= {f"{LAST_SEGMENTS}{name}": value for name, value in last.items()}
         state["clock_s"] = self.clock_s
         if self.asynchronous is not None:
             arrays, values = self.asynchronous.state()
@@ -104,6 +110,8 @@ class Simulation(Setting):
         self.batteries.restore(_taken(tensors, "clock/"))
         if self.belief is not None:
             self.belief.restore(_taken(tensors, "belief/"))
+        if self.last_segments is not None:
+            self.last_segments.restore(_taken(tensors, LAST_SEGMENTS))
         if self.asynchronous is not None:
             under_way = _taken(tensors, "flight/")
             self.asynchronous.restore(under_way, checkpoint.state["asynchronous"])
@@ -143,8 +151,11 @@ class Simulation(Setting):
     def keep_states_in(self, folder: Path | None) -> None:
         """Set the folder for the states of many devices; None is the folder for temporary files."""
         self.engine.states.folder = folder
-        warning = space_warning(self.experiment, len(self.global_model), folder)
-        if warning is not None:
+        parameters = len(self.global_model)
+        warnings = [space_warning(self.experiment, parameters, folder)]
+        if self.last_segments is not None:
+            warnings.append(memory_warning(parameters, taking_part(self.experiment)))
+        for warning in filter(None, warnings):
             log.warning("%s", warning)
 
     def trained_network(self) -> nn.Module:
@@ -240,13 +251,17 @@ class Simulation(Setting):
         for each in self.filters:
             each.begin(plan.round, self.global_model)
         stream = self.receiver.arrivals(plan, outcomes, book)
+        absent: str = self.experiment.federation.absent
+        if self.last_segments is not None:
+            asked = [*plan.devices.ids.tolist(), *plan.absent]
+            stream, absent = self.last_segments.filled(stream, asked, self.population), "skip"
         self.merge(
             Arrivals(
                 self.global_model,
                 stream,
                 on_sums(self.filters),
                 asked=len(plan) + len(plan.absent),
-                absent=self.experiment.federation.absent,
+                absent=absent,
             )
         )
         for _ in stream:  # updates that a method ignores were trained and sent all the same

@@ -11,13 +11,17 @@ from slimfl.naming import construct, resolve
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.mlp import MLP
+from slimfl.nn.resnet import ResNet
 from slimfl.nn.split_mix import SplitMixMobileNet
 from slimfl.nn.ul_mobilenet import ULMobileNet
+from slimfl.nn.us_mobilenet import USMobileNet
 from slimfl.rng import generator
 
 MODELS: dict[str, type[nn.Module]] = {
     "ul-mobilenet": ULMobileNet,
+    "us-mobilenet": USMobileNet,
     "split-mix": SplitMixMobileNet,
+    "resnet": ResNet,
     "mlp": MLP,
 }
 
@@ -28,12 +32,14 @@ def build(
     *,
     in_channels: int = 1,
     classes: int = 10,
+    widths: tuple[float, ...] = (0.5, 1.0),
     initialisation: str = "he",
     seed: int = 0,
 ) -> nn.Module:
     """The initialised network.
 
-    A factory that has the parameters `in_channels` and `classes` is told those of the dataset.
+    A factory that has the parameters `in_channels` and `classes` is told those of the dataset; one
+    that has `widths`, those of the experiment.
     """
     if name == OWN:
         raise RequestError(
@@ -44,14 +50,8 @@ def build(
     with torch.random.fork_rng(devices=[]):
         # parameters that `initialise` does not know are drawn by their layers
         torch.manual_seed(int(generator(seed, "own layers").integers(2**63 - 1)))
-        network = construct(
-            "model",
-            name,
-            factory,
-            options,
-            {"in_channels": in_channels, "classes": classes},
-            key="model.options",
-        )
+        offered = {"in_channels": in_channels, "classes": classes, "widths": widths}
+        network = construct("model", name, factory, options, offered, key="model.options")
     if not isinstance(network, nn.Module):
         raise RequestError(f"{name!r} returned a {type(network).__name__}, not a torch network")
     check(network, name)

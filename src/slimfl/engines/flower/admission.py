@@ -12,6 +12,7 @@ import torch
 from slimfl.config import Experiment
 from slimfl.data import SOURCES
 from slimfl.errors import RequestError
+from slimfl.naming import construct
 from slimfl.nn import MODELS
 
 #: The largest whole number in an order, apart from the seed, and the most images in one.
@@ -61,14 +62,12 @@ def check_size(experiment: Experiment, channels: int, classes: int, parameters: 
     model = experiment.model
     if model.name not in MODELS:
         return
-    try:
-        with torch.device("meta"):
-            given = {"in_channels": channels, "classes": classes, **model.options}
-            network = MODELS[model.name](**given)
-        size = sum(one.numel() for one in network.parameters())
-    except (TypeError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise RequestError(f"model {model.name!r} does not take model.options: {reason}") from None
+    offered = {"in_channels": channels, "classes": classes, "widths": model.widths}
+    with torch.device("meta"):
+        network = construct(
+            "model", model.name, MODELS[model.name], model.options, offered, key="model.options"
+        )
+    size = sum(one.numel() for one in network.parameters())
     if size != parameters:
         raise RequestError(
             f"model {model.name!r} has {size} parameters with these options and the server sent "

@@ -95,6 +95,7 @@ def device_engine(order: Order, equipment: Equipment) -> Engine:
             asked.model.options,
             in_channels=channels,
             classes=dataset.classes,
+            widths=asked.model.widths,
             initialisation=asked.model.initialisation,
             seed=asked.seed,
         )

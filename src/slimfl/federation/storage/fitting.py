@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slimfl.config import Experiment, round_dependencies
 from slimfl.errors import RequestError
 from slimfl.federation.clock.under_way import problem as under_way_problem
+from slimfl.federation.last_segments import problem as last_segments_problem
 from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
 from slimfl.training import state_shapes
@@ -20,6 +21,9 @@ MADE_WITH = "made_with"
 
 #: Prefixes of the arrays that a method, a channel, the clock or the belief keeps.
 KEPT = ("method/", "channel/", "clock/", "belief/")
+
+#: How the names of arrays begin that hold what arrived last of every device.
+LAST_SEGMENTS = "last/"
 
 _WAY_OUT = (
     "put back what belongs to this folder, start the changed experiment in a new one with "
@@ -92,6 +96,12 @@ def _check_arrays(
     under_way = {name: tensors.pop(name) for name in list(tensors) if name.startswith("flight/")}
     if under_way or experiment.time.mode == "asynchronous":
         wrong = _under_way_problem(checkpoint, experiment, parameters, under_way)
+        if wrong is not None:
+            raise _unfit(checkpoint, wrong)
+    last = {name: tensors.pop(name) for name in list(tensors) if name.startswith(LAST_SEGMENTS)}
+    if last or experiment.federation.absent == "stale":
+        plain = {name.removeprefix(LAST_SEGMENTS): value for name, value in last.items()}
+        wrong = last_segments_problem(plain, parameters, experiment.federation.devices)
         if wrong is not None:
             raise _unfit(checkpoint, wrong)
     states = {name: tensors.pop(name) for name in list(tensors) if name.startswith(KEPT)}

@@ -15,12 +15,15 @@ WARN_BYTES = 10**9
 
 def states_bytes(experiment: Experiment, parameters: int) -> int:
     """Size of what all devices that a run can ask keep between rounds."""
+    shapes = state_shapes(experiment.training, parameters)
+    return taking_part(experiment) * sum(4 * math.prod(shape) for shape in shapes.values())
+
+
+def taking_part(experiment: Experiment) -> int:
+    """How many devices a run can ask at most."""
     section = experiment.federation
     asked = max(1, round_half_up(section.participation * section.devices))
-    shapes = state_shapes(experiment.training, parameters)
-    return min(section.devices, asked * experiment.rounds) * sum(
-        4 * math.prod(shape) for shape in shapes.values()
-    )
+    return min(section.devices, asked * experiment.rounds)
 
 
 def disk_bytes(experiment: Experiment, parameters: int) -> int:
