@@ -96,7 +96,8 @@ def bound(
     from slimfl.errors import RequestError
     from slimfl.theory.bound import optimal_weights
 
-    section, count = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
+    section, widths = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
+    count = len(widths)
     loss_weights = floats(weights, "--weights") or optimal_weights(count)
     if len(loss_weights) != count or not _shares(loss_weights):
         raise RequestError(f"--weights takes {count} positive numbers that sum to 1")

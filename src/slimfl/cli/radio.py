@@ -1,5 +1,7 @@
 """`slimfl link`: what a channel lets through, and which method suits it."""
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +13,25 @@ if TYPE_CHECKING:
     from slimfl.config import RadioSection
     from slimfl.radio import Coding
 
+Experiment = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A TOML file whose radio section and widths count.",
+        metavar="[EXPERIMENT]",
+        show_default=False,
+    ),
+]
+
 Channel = Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")]
 Noise = Annotated[
     float | None,
     typer.Option(help="Noise power, instead of a channel.", show_default="the channel's"),
 ]
 Efficiency = Annotated[
-    str, typer.Option(help="u/W per segment in bit/s/Hz: one number, or one per segment.")
+    str | None,
+    typer.Option(
+        help="u/W per segment in bit/s/Hz: one number, or one per segment.", show_default="1.5"
+    ),
 ]
 Split = Annotated[
     str | None,
@@ -38,20 +52,33 @@ Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
 
 
 def link(
+    experiment: Experiment = None,
     channel: Channel = None,
     noise_dbm: Noise = None,
-    spectral_efficiency: Efficiency = "1.5",
+    spectral_efficiency: Efficiency = None,
     split: Split = None,
     segments: SegmentCount = None,
     devices: Devices = 10,
-    power_dbm: Annotated[float, typer.Option(help="Transmit power of a device.")] = 23.0,
-    distance_m: Annotated[float, typer.Option(help="From a device to the server.")] = 100.0,
+    power_dbm: Annotated[
+        float | None, typer.Option(help="Transmit power of a device.", show_default="23.0")
+    ] = None,
+    distance_m: Annotated[
+        float | None, typer.Option(help="From a device to the server.", show_default="100.0")
+    ] = None,
     path_loss_exponent: Annotated[
-        float, typer.Option(help="How fast the signal fades with the distance.")
-    ] = 2.5,
+        float | None,
+        typer.Option(help="How fast the signal fades with the distance.", show_default="2.5"),
+    ] = None,
     implementation_loss_db: Annotated[
-        float, typer.Option(help="How far a real receiver is from the ideal one.")
-    ] = 0.0,
+        float | None,
+        typer.Option(help="How far a real receiver is from the ideal one.", show_default="0.0"),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Any other key of the radio, e.g. radio.fading=rician; may be repeated."
+        ),
+    ] = None,
     draws: Annotated[
         int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
     ] = 10_000,
@@ -63,54 +90,44 @@ def link(
 
     Prints thresholds, decoding probabilities and the best power split.
     """
-    from slimfl.radio import (
-        Superposition,
-        decoding_frequencies,
-        noise_to_power,
-        optimal_split,
-        optimal_split_numeric,
-        outage_link,
-        segment_rates,
-        signal,
-    )
-    from slimfl.theory.bound import advise, inverse_probability_sum
+    from slimfl.radio import coding as coded
+    from slimfl.radio import optimal_split, power_split, segment_rates, signal
+    from slimfl.theory.bound import advise
 
-    section, count = radio_section(
+    section, widths = radio_section(
         channel,
         noise_dbm,
         spectral_efficiency,
         split,
         segments,
+        set_ or (),
+        experiment,
         power_dbm=power_dbm,
         distance_m=distance_m,
         path_loss_exponent=path_loss_exponent,
         implementation_loss_db=implementation_loss_db,
     )
-    model = outage_link(section)
+    _refuse_what_is_no_single_link(section)
+    count = len(widths)
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding
+    cases = _cases(section)
+    ratio = _mean_ratio(cases)
 
     def describe(coding: "Coding", segments_per_message: int = 1) -> dict[str, Any]:
-        probabilities = model.decoding_probabilities(coding)
-        by_messages = inverse_probability_sum(probabilities)
-        return {
-            "split": list(coding.split),
-            "spectral_efficiency": list(coding.spectral_efficiencies),
-            "thresholds": coding.thresholds(model.noise_to_power).tolist(),
-            "decoding_probabilities": probabilities.tolist(),
-            "simulated": decoding_frequencies(model, coding, draws, seed).tolist(),
-            "D_messages": finite(by_messages),
-            "D_segments": finite(segments_per_message * by_messages),
-        }
+        return _described(section, coding, ratio, segments_per_message, draws, seed)
 
-    widths = [(i + 1) / count for i in range(count)]
     advice = advise(section, widths, devices)
-    closed = optimal_split(rates)
-    numeric = optimal_split_numeric(rates, noise_to_power(section))
+    numeric = power_split(section.model_copy(update={"split": "optimal-numeric"}), rates)
+    best = {"optimal_split_numeric": describe(coded(section, rates, numeric))}
+    if section.multiplexing == "superposition" and not section.residual_interference:
+        best = {"optimal_split": describe(coded(section, rates, optimal_split(rates))), **best}
     document: dict[str, Any] = {
         "channel": section.channel,
         "noise_dbm": section.noise,
-        "noise_to_power": model.noise_to_power,
+        "noise_to_power": ratio,
+        "cases": cases,
+        "downlink": _downlink(section),
         "slimfl": describe(superposed),
         "vanilla": {
             f"{round(width, 3)}x": describe(
@@ -118,15 +135,14 @@ def link(
             )
             for i, width in enumerate(widths)
         },
-        "optimal_split": describe(Superposition(rates, closed)),
-        "optimal_split_numeric": describe(Superposition(rates, numeric)),
+        **best,
         "advice": {
             "method": advice.method,
             "reason": advice.reason,
             "D_segments": {name: finite(term) for name, term in advice.terms.items()},
         },
         "draws": draws,
-        "figures": _draw(section, count, out),
+        "figures": _draw(section, widths, devices, out),
     }
     if json:
         show_json(document)
@@ -134,54 +150,167 @@ def link(
         _show_link(document)
 
 
+def _described(
+    section: "RadioSection",
+    coding: "Coding",
+    ratio: float,
+    segments_per_message: int,
+    draws: int,
+    seed: int,
+) -> dict[str, Any]:
+    import numpy as np
+
+    from slimfl.radio import (
+        decoding_frequencies,
+        inverse_probability_sum,
+        possible_links,
+        section_probabilities,
+    )
+
+    probabilities = section_probabilities(section, coding)
+    by_messages = inverse_probability_sum(probabilities)
+    simulated = np.sum(
+        [
+            weight * decoding_frequencies(link, coding, draws, seed)
+            for weight, link in possible_links(section)
+        ],
+        axis=0,
+    )
+    return {
+        "split": list(coding.split),
+        "spectral_efficiency": coding.rates.tolist(),
+        "thresholds": coding.thresholds(ratio).tolist(),
+        "decoding_probabilities": probabilities.tolist(),
+        "simulated": simulated.tolist(),
+        "D_messages": finite(by_messages),
+        "D_segments": finite(segments_per_message * by_messages),
+    }
+
+
+def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
+    from slimfl.errors import RequestError
+
+    if section.model != "outage":
+        raise RequestError(
+            f"slimfl link describes radio.model = outage, and this is {section.model!r}; "
+            "set it to outage"
+        )
+    if section.users_per_slot > 1:
+        raise RequestError(
+            "slimfl link describes one device at a time; set radio.users_per_slot to 1"
+        )
+    if section.split == "per-device":
+        raise RequestError(
+            "slimfl link describes one device, so a split per device is the best one; "
+            "set radio.split to optimal-numeric"
+        )
+
+
+def _cases(section: "RadioSection") -> list[dict[str, float]]:
+    """The states that a link can be in: in line of sight or not, with 3GPP's path losses."""
+    from slimfl.radio import possible_links
+
+    return [
+        {"probability": weight, "noise_to_power": link.noise_to_power}
+        for weight, link in possible_links(section)
+    ]
+
+
+def _mean_ratio(cases: list[dict[str, float]]) -> float:
+    """c / P; a mean in decibels over the cases."""
+    if len(cases) == 1:
+        return cases[0]["noise_to_power"]
+    return math.exp(sum(case["probability"] * math.log(case["noise_to_power"]) for case in cases))
+
+
+def _downlink(section: "RadioSection") -> dict[str, Any]:
+    """How often a device hears the global model."""
+    from slimfl.radio import section_probabilities, single
+
+    if section.downlink == "perfect":
+        return {"kind": "perfect", "decoding_probability": 1.0}
+    server = {"power_dbm": section.downlink_power_dbm, "decoder": "outage", "max_attempts": 1}
+    whole = single(section.downlink_spectral_efficiency)
+    [heard] = section_probabilities(section.model_copy(update=server), whole).tolist()
+    return {"kind": section.downlink, "decoding_probability": heard}
+
+
 def radio_section(
     channel: str | None,
     noise_dbm: float | None,
-    spectral_efficiency: str,
+    spectral_efficiency: str | None,
     split: str | None,
     segments: int | None,
+    overrides: Iterable[str] = (),
+    experiment: Path | None = None,
     **values: Any,
-) -> tuple["RadioSection", int]:
-    """The radio section that the options describe, and the number of segments."""
+) -> tuple["RadioSection", tuple[float, ...]]:
+    """The radio section that a file, overrides and options describe, and the widths."""
     from slimfl import config
     from slimfl.errors import RequestError
 
+    file = config.read_toml(experiment) if experiment is not None else {}
+    tree: dict[str, Any] = {"model": {}, "radio": file.get("radio", {})}
+    if isinstance(file.get("model"), dict) and "widths" in file["model"]:
+        tree["model"]["widths"] = file["model"]["widths"]
     rates = floats(spectral_efficiency, "--spectral-efficiency") or ()
     shares: Any = split
     if split is not None and not split.startswith("optimal"):
         shares = floats(split, "--split")
-    told = {len(rates)} - {1} | ({len(shares)} if isinstance(shares, tuple) else set())
-    told |= {segments} if segments else set()
-    if len(told) > 1:
-        raise RequestError(
-            "--segments, --split and --spectral-efficiency tell different numbers of segments; "
-            "make them agree"
-        )
-    count = told.pop() if told else 2
-    radio = {
+    options = {
         "channel": channel,
         "noise_dbm": noise_dbm,
-        "spectral_efficiency": rates if len(rates) > 1 else rates[0],
+        "spectral_efficiency": rates[0] if len(rates) == 1 else rates or None,
         "split": shares,
         **values,
     }
-    widths = [(i + 1) / count for i in range(count)]
-    tree = {
-        "model": {"widths": widths},
-        "radio": {key: value for key, value in radio.items() if value is not None},
-    }
-    return config.build(tree).radio, count
+    config.change(tree, overrides, {f"radio__{key}": value for key, value in options.items()})
+    counts = {len(value) for value in _per_segment(tree)} | ({segments} if segments else set())
+    if len(counts) > 1:
+        raise RequestError(
+            "--segments, --split, --spectral-efficiency and model.widths tell different numbers "
+            "of segments; make them agree"
+        )
+    count = counts.pop() if counts else 2
+    if isinstance(tree["model"], dict):
+        tree["model"].setdefault("widths", [(i + 1) / count for i in range(count)])
+    described = config.build(tree)
+    for text in overrides:
+        key = text.partition("=")[0].strip()
+        if not key.startswith("radio.") and key != "model.widths":
+            raise RequestError(f"this command reads radio.* and model.widths; leave out {key}")
+    return described.radio, described.model.widths
 
 
-def _draw(section: "RadioSection", count: int, out: Path) -> list[str]:
+def _per_segment(tree: dict[str, Any]) -> list[list[Any]]:
+    """The values of a description that have one entry per segment."""
+    found = [
+        tree[section].get(key)
+        for section, key in (
+            ("model", "widths"),
+            ("radio", "split"),
+            ("radio", "spectral_efficiency"),
+        )
+        if isinstance(tree[section], dict)
+    ]
+    return [list(value) for value in found if isinstance(value, list | tuple) and value]
+
+
+def _draw(section: "RadioSection", widths: tuple[float, ...], devices: int, out: Path) -> list[str]:
     from slimfl.radio import segment_rates
-    from slimfl.report.figures import probability_figure, save, split_figure
+    from slimfl.report.figures import (
+        preference_figure,
+        probability_figure,
+        save,
+        split_figure,
+    )
 
-    rates = segment_rates(section, count)
+    rates = segment_rates(section, len(widths))
     paths = []
-    if count > 1:
+    if len(widths) > 1:
         paths.append(save(split_figure(section, rates), out / "link-split.png"))
-    paths.append(save(probability_figure(section, rates), out / "link-probability.png"))
+    paths.append(save(probability_figure(section, rates, widths), out / "link-probability.png"))
+    paths.append(save(preference_figure(section, widths, devices), out / "link-preferable.png"))
     return [str(path) for path in paths]
 
 
@@ -198,7 +327,7 @@ def _show_link(document: dict[str, Any]) -> None:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         title_justify="left",
-        title=f"Noise {document['noise_dbm']:g} dBm, c/P = {document['noise_to_power']:.4g}",
+        title=f"Noise {document['noise_dbm']:.4g} dBm, c/P = {document['noise_to_power']:.4g}",
     )
     for heading in (
         "signal",
@@ -228,7 +357,8 @@ def _show_link(document: dict[str, Any]) -> None:
 
     numbers = [str(i + 1) for i in range(len(document["slimfl"]["split"]))]
     rows("SlimFL", document["slimfl"], numbers)
-    rows("SlimFL, best split\n(closed form)", document["optimal_split"], numbers)
+    if "optimal_split" in document:
+        rows("SlimFL, best split\n(closed form)", document["optimal_split"], numbers)
     rows("SlimFL, best split\n(numeric)", document["optimal_split_numeric"], numbers)
     for i, (width, described) in enumerate(document["vanilla"].items(), 1):
         rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
@@ -240,4 +370,7 @@ def _show_link(document: dict[str, Any]) -> None:
             f". {document['advice']['reason']}.",
         ),
     )
+    if document["downlink"]["kind"] != "perfect":
+        heard = document["downlink"]["decoding_probability"]
+        show(f"A device hears the global model with probability {heard:.4f}.")
     aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)

@@ -6,7 +6,7 @@ Unknown keys are errors that suggest the nearest known key.
 
 from slimfl.config.base import Section
 from slimfl.config.identity import round_dependencies, round_identity
-from slimfl.config.loading import build, dump, load, read_toml, typed_names
+from slimfl.config.loading import build, change, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
 from slimfl.config.population import (
     Correlation,
@@ -51,6 +51,7 @@ __all__ = [
     "TimeSection",
     "TrainingSection",
     "build",
+    "change",
     "dump",
     "known_keys",
     "load",

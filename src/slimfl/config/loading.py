@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_origin
 
@@ -42,7 +42,7 @@ def load(
     if path is not None:
         tree = read_toml(path)
     tree.pop("provenance", None)
-    _change(tree, overrides, values)
+    change(tree, overrides, values)
     methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
     seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
     if not methods or not seeds:
@@ -63,7 +63,7 @@ def load(
 def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
     """What overrides and keywords alone name: the user's own word, unlike what a file says."""
     tree: dict[str, Any] = {}
-    _change(tree, overrides, values)
+    change(tree, overrides, values)
     named = []
     for dotted in NAMES:
         value: Any = tree
@@ -110,7 +110,8 @@ def dump(experiment: Experiment, **provenance: Any) -> str:
     return tomli_w.dumps(tree)
 
 
-def _change(tree: dict[str, Any], overrides: Iterable[str], values: dict[str, Any]) -> None:
+def change(tree: dict[str, Any], overrides: Iterable[str], values: Mapping[str, Any]) -> None:
+    """Put `key=value` overrides, then keyword values, into a nested dictionary."""
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():

@@ -51,6 +51,7 @@ from slimfl.radio.link import (
     noise_to_power,
     outage_link,
     possible_links,
+    probabilities_over_noise,
     section_probabilities,
 )
 from slimfl.radio.links import Links, Payload, Receptions
@@ -144,6 +145,7 @@ __all__ = [
     "pair_probabilities",
     "possible_links",
     "power_split",
+    "probabilities_over_noise",
     "section_probabilities",
     "segment_bits",
     "segment_rates",

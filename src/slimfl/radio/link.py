@@ -63,9 +63,15 @@ class OutageLink:
 
     def decoding_probabilities(self, signal: Coding, bits: Sequence[float] = ()) -> Floats:
         """Equation (5), or its equivalent for other decoders and attempts."""
-        ratio = np.float64(self.noise_to_power)
+        return self._at(np.asarray(self.noise_to_power), signal, bits)
+
+    def over_noise(self, signal: Coding, louder_db: Floats, bits: Sequence[float] = ()) -> Floats:
+        """[noise, message]: the same where the noise is louder than here by some decibels."""
+        return self._at(self.noise_to_power * 10 ** (np.asarray(louder_db) / 10), signal, bits)
+
+    def _at(self, ratio: Floats, signal: Coding, bits: Sequence[float]) -> Floats:
         reaches = self.attempts.reaches(self.fading)
-        found = averaged(self.decoder, signal, bits, reaches, np.asarray(ratio))
+        found = averaged(self.decoder, signal, bits, reaches, ratio)
         if found is None:
             raise RequestError(
                 "the decoding probabilities depend on the length of the messages; "
@@ -126,4 +132,14 @@ def section_probabilities(
     """The decoding probabilities of a device at `distance_m`, averaged over possible obstacles."""
     links = possible_links(section)
     parts = [weight * link.decoding_probabilities(signal, bits) for weight, link in links]
+    return np.asarray(sum(parts[1:], parts[0]))
+
+
+def probabilities_over_noise(
+    section: RadioSection, signal: Coding, noises_dbm: Floats, bits: Sequence[float] = ()
+) -> Floats:
+    """[noise, message]: the decoding probabilities of one signal at other noise powers."""
+    louder_db = np.asarray(noises_dbm) - section.noise
+    links = possible_links(section)
+    parts = [weight * link.over_noise(signal, louder_db, bits) for weight, link in links]
     return np.asarray(sum(parts[1:], parts[0]))

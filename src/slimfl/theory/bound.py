@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slimfl.config import RadioSection
-from slimfl.radio import (
-    Superposition,
-    noise_to_power,
-    optimal_split_numeric,
-    outage_link,
-    segment_rates,
-    signal,
-)
+from slimfl.radio import Coding, Messages, section_probabilities, signal
 from slimfl.radio import inverse_probability_sum as inverse_probability_sum
 
 Floats = NDArray[np.float64]
@@ -99,6 +92,26 @@ class Advice:
     """D of each method, over the segments that it delivers."""
 
 
+def condition(superposed: ArrayLike, whole: Sequence[float], devices: int) -> str:
+    """`poor`, `good`, `segments` or `one-message`: which of `advise`'s cases a link is in.
+
+    `superposed` has the decoding probability of every segment, `whole` those of the first 1, 2, ...
+    segments in one message.
+    """
+    last, full, count = float(np.asarray(superposed)[-1]), whole[-1], len(whole)
+    if devices * max(last, full) < 1:
+        return "poor"
+    one_message = inverse_probability_sum([full] * count)
+    if one_message <= count * (1 + NEGLIGIBLE):
+        return "good"
+    return "segments" if inverse_probability_sum(superposed) <= one_message else "one-message"
+
+
+def widest_that_arrives(whole: Sequence[float], devices: int) -> int:
+    """The index of the widest Vanilla FL that arrives once per round; of the narrowest if none."""
+    return max((i for i, p in enumerate(whole) if devices * p >= 1), default=0)
+
+
 def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advice:
     """Section V's favourable conditions as a rule on the terms 1/p of the bound.
 
@@ -107,18 +120,20 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
       term dominates: the widest Vanilla FL that does arrive is preferable.
     * Extremely good: with everything in one message D is within 5% of S, its value on a perfect
       channel. Nothing is left to gain by superposition: Vanilla FL-1.0x.
-    * Otherwise SlimFL. One message is the superposition whose thresholds are all equal, so the best
-      split is never worse; if the configured split is, the reason names a better one.
+    * Otherwise SlimFL, if a split exists for which D is smaller than that of one message. Under the
+      outage formula with perfect cancellation one does: one message is the superposition whose
+      thresholds are all equal. If the configured split is not such a one, the reason names it.
     """
     count = len(widths)
-    link = outage_link(section)
-    superposed = link.decoding_probabilities(
-        signal(section, tuple((i,) for i in range(count)), count).coding
-    )
-    whole = [
-        float(link.decoding_probabilities(signal(section, (tuple(range(i + 1)),), count).coding)[0])
-        for i in range(count)
-    ]
+
+    def probabilities(messages: Messages, split: str | None = None) -> tuple[Floats, Coding]:
+        there = section.model_copy(update={"split": split}) if split else section
+        coding = signal(there, messages, count).coding
+        return section_probabilities(there, coding), coding
+
+    segments = tuple((i,) for i in range(count))
+    superposed, _ = probabilities(segments)
+    whole = [float(probabilities((tuple(range(i + 1)),))[0][0]) for i in range(count)]
     names = [f"vanilla-{round(width, 3)}x" for width in widths]
     terms = {"slimfl": inverse_probability_sum(superposed)}
     terms |= {
@@ -126,29 +141,31 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
         for i, (name, p) in enumerate(zip(names, whole, strict=True))
     }
     slim, full, last = terms["slimfl"], terms[names[-1]], float(superposed[-1])
-    if devices * max(last, whole[-1]) < 1:
-        best = max((i for i in range(count) if devices * whole[i] >= 1), default=0)
+    case = condition(superposed, whole, devices)
+    if case == "poor":
+        best = widest_that_arrives(whole, devices)
         reason = (
             f"extremely poor channel: the last segment arrives {devices * last:.2g} times per "
             f"round from {devices} devices, so the bound's term 1/p for it is void or dominates; "
             f"{names[best]} arrives {devices * whole[best]:.2g} times"
         )
         return Advice(names[best], reason, terms)
-    if full <= count * (1 + NEGLIGIBLE):
+    if case == "good":
         reason = (
             f"extremely good channel: the whole model in one message has D = {full:.4g}, and "
             f"{count} is perfect, so superposition has less than {NEGLIGIBLE:.0%} to gain"
         )
         return Advice(names[-1], reason, terms)
-    reason = (
-        f"moderately poor channel: superposition has D = {slim:.4g}, one message D = {full:.4g}"
+    apart = (
+        "superposition has" if section.multiplexing == "superposition" else "segments in turn have"
     )
-    if slim > full:
-        rates = segment_rates(section, count)
-        best_split = optimal_split_numeric(rates, noise_to_power(section))
-        best_d = inverse_probability_sum(
-            link.decoding_probabilities(Superposition(rates, best_split))
-        )
-        shares = ",".join(f"{share:.3f}" for share in best_split)
+    reason = f"moderately poor channel: {apart} D = {slim:.4g}, one message D = {full:.4g}"
+    if case == "one-message":
+        best_probabilities, best_coding = probabilities(segments, "optimal-numeric")
+        best_d = inverse_probability_sum(best_probabilities)
+        shares = ",".join(f"{share:.3f}" for share in best_coding.split)
+        if best_d > full:
+            reason += f"; even the best split, {shares}, has D = {best_d:.4g}"
+            return Advice(names[-1], reason, terms)
         reason += f"; this split wastes power, {shares} has D = {best_d:.4g}"
     return Advice("slimfl", reason, terms)

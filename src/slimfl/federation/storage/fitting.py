@@ -109,7 +109,8 @@ def _check_arrays(
         there = shapes(states)
         raise _unfit(
             checkpoint,
-            f"method, channel, clock and belief keep {kept or 'nothing'}; it has {there or 'nothing'}",
+            f"method, channel, clock and belief keep {kept or 'nothing'}; "
+            f"it has {there or 'nothing'}",
         )
     for name, value in states.items():
         if not is_stored(value):

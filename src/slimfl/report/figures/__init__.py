@@ -5,7 +5,12 @@ Matplotlib is imported when the first is drawn.
 
 from slimfl.report.figures.cell_map import cell_figure
 from slimfl.report.figures.drawing import save
-from slimfl.report.figures.link import bound_figure, probability_figure, split_figure
+from slimfl.report.figures.link import (
+    bound_figure,
+    preference_figure,
+    probability_figure,
+    split_figure,
+)
 from slimfl.report.figures.runs import accuracy_figure, partition_figure
 
 __all__ = [
@@ -13,6 +18,7 @@ __all__ = [
     "bound_figure",
     "cell_figure",
     "partition_figure",
+    "preference_figure",
     "probability_figure",
     "save",
     "split_figure",

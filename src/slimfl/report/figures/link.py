@@ -1,4 +1,6 @@
-"""Figures that need no run: power split (figure 4), decoding probabilities, theorem 1's bound."""
+"""Figures that need no run: power split (figure 4), decoding probabilities, the preferable method,
+theorem 1's bound.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,20 @@ from slimfl.config import CHANNELS, RadioSection
 from slimfl.errors import RequestError
 from slimfl.radio import (
     Messages,
-    Superposition,
-    noise_to_power,
+    coding,
     optimal_split,
-    optimal_split_numeric,
-    outage_link,
+    possible_links,
     power_split,
+    probabilities_over_noise,
+    section_probabilities,
     signal,
     sinr_target,
+    to_db,
 )
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas
 from slimfl.results.groups import title
+from slimfl.theory.preference import TIE, preference_map, splits_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +35,13 @@ if TYPE_CHECKING:
 
 #: Larger values overflow somewhere between here and the file.
 DRAWABLE = 1e100
-#: The noise powers that `probability_figure` shows.
-NOISE_DBM = (-70.0, -20.0)
+#: The noise powers that figures show: this far below and above the one at which a mean gain just
+#: carries everything in one message.
+BELOW_DB, ABOVE_DB = 35.0, 15.0
+#: Points of a curve; fewer where each is an integral.
+POINTS, FEW_POINTS = 801, 51
+#: The rates of one segment that `preference_figure` shows, in bit/s/Hz.
+MAP_RATES = (0.25, 4.0)
 
 
 def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
@@ -44,27 +53,28 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
     rates = tuple(rates)
     if len(rates) < 2:
         raise RequestError("one segment has all the power; give at least two rates")
-    closed = np.array(optimal_split(rates))
-    numeric = optimal_split_numeric(rates, noise_to_power(section))
-    after = closed[1:] / closed[1:].sum()
-
-    def along(first: float) -> tuple[float, ...]:
-        return (first, *((1 - first) * after).tolist())
-
+    superposed = section.multiplexing == "superposition"
+    numeric = power_split(section.model_copy(update={"split": "optimal-numeric"}), rates)
     # Segment 1 bears the interference of the others up to here; beyond, their own ratio suffices.
     target = float(sinr_target(rates[0]))
-    edge = target / (1 + target)
-    shares = edge + (1 - edge) * np.linspace(0, 1, 801)[1:-1]
-    values = np.array([_inverse_sum(section, rates, along(share)) for share in shares])
+    edge = target / (1 + target) if superposed else 0.0
+    quick = section.decoder == "outage" and not section.shadowing_db
+    points = POINTS if quick and section.path_loss not in ("umi", "uma") else FEW_POINTS
+    shares = edge + (1 - edge) * np.linspace(0, 1, points)[1:-1]
+    values = np.array([_inverse_sum(section, rates, one) for one in splits_along(rates, shares)])
     values[~(values <= DRAWABLE)] = np.nan
     marks = [
-        ("closed form", tuple(closed.tolist()), "o", colours.BLUE),
         ("numeric optimum", numeric, "D", colours.GREEN),
         ("configured", _configured(section, rates), "s", colours.VERMILLION),
     ]
+    if superposed:
+        marks.insert(0, ("closed form", optimal_split(rates), "o", colours.BLUE))
     with canvas(5.6, 3.4) as (figure, axes):
         axes.plot(shares, values, color=colours.BLACK, linewidth=1.4)
-        axes.axvspan(0, edge, facecolor="#f1f1f1", edgecolor="#c4c4c4", hatch="///", linewidth=0)
+        if edge:
+            axes.axvspan(
+                0, edge, facecolor="#f1f1f1", edgecolor="#c4c4c4", hatch="///", linewidth=0
+            )
         drawn = []
         for name, split, marker, colour in marks:
             if split is None:
@@ -84,12 +94,14 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
             axes.set_ylim(len(rates) - 0.02 * top, top)
         else:
             _say_infinite(axes, (1 + edge) / 2)
-        axes.text(edge / 2, 0.5, "segment 1 can\nnever be decoded", color="#5b6670", fontsize=8,
-                  ha="center", va="center", transform=axes.get_xaxis_transform(),
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 2})  # fmt: skip
+        if edge:
+            axes.text(edge / 2, 0.5, "segment 1 can\nnever be decoded", color="#5b6670", fontsize=8,
+                      ha="center", va="center", transform=axes.get_xaxis_transform(),
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 2})  # fmt: skip
         words = "/".join(f"{rate:g}" for rate in (rates if len(set(rates)) > 1 else rates[:1]))
-        noise = f"{section.noise:g} dBm noise, {words} bit/s/Hz per segment"
-        axes.set(xlabel="λ, segment 1's share of the power", title=noise)
+        noise = f"{section.noise:.4g} dBm noise, {words} bit/s/Hz per segment"
+        of_what = "time" if section.multiplexing == "orthogonal-airtime" else "power"
+        axes.set(xlabel=f"λ, segment 1's share of the {of_what}", title=noise)
         axes.set_ylabel(r"$D = \sum_i 1/p_i$")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=1)
     return figure
@@ -103,8 +115,9 @@ def probability_figure(
     `rates` has the spectral efficiency of every segment in bit/s/Hz; without `widths`, the widths
     are equal steps: 0.5 and 1.0 for two segments.
     """
-    noises = np.linspace(*NOISE_DBM, 251)
     segments = len(rates)
+    low, high = _noise_range(section, rates)
+    noises = np.linspace(low, high, 251 if section.decoder == "outage" else FEW_POINTS)
     widths = [(i + 1) / segments for i in range(segments)] if widths is None else widths
     section = section.model_copy(update={"spectral_efficiency": tuple(rates)})
     names = [title(f"vanilla-{round(width, 3)}x") for width in widths]
@@ -117,13 +130,48 @@ def probability_figure(
         for i, name in enumerate(names):
             line = _probabilities(section, (tuple(range(i + 1)),), segments, noises)
             axes.plot(noises, line[:, 0], color=palette[name], linestyle="--", label=name)
-        for name, noise in CHANNELS.items():
-            _mark(axes, noise, f"{name} ({noise:g})", colours.GREY)
-        if section.noise not in CHANNELS.values() and NOISE_DBM[0] <= section.noise <= NOISE_DBM[1]:
-            _mark(axes, section.noise, f"now ({section.noise:g})", colours.PURPLE, row=1)
-        axes.set(xlabel="noise power, dBm", ylabel="decoding probability", xlim=NOISE_DBM)
+        _mark_noises(axes, section, low, high)
+        axes.set(xlabel="noise power, dBm", ylabel="decoding probability", xlim=(low, high))
         axes.set_ylim(0, 1.04)
         axes.legend(loc="lower left")
+    return figure
+
+
+def preference_figure(section: RadioSection, widths: Sequence[float], devices: int) -> Figure:
+    """Which method is preferable over noise and rate, by the terms of theorem 1's bound.
+
+    SlimFL has the best split of every place. Dots mark ties.
+    """
+    fine = section.decoder == "outage" and section.path_loss not in ("umi", "uma")
+    rates = np.geomspace(*MAP_RATES, 37 if fine else 19)
+    low, high = _noise_range(section, (1.5,) * len(widths))
+    noises = np.linspace(low, high, 61 if fine else 31)
+    found = preference_map(section, widths, devices, noises, rates)
+    names = [title(name) for name in found.methods]
+    palette = colours.by_name(names)
+    with canvas(6.2, 3.9) as (figure, axes):
+        from matplotlib.colors import ListedColormap
+
+        shades = ListedColormap([palette[name] for name in names])
+        axes.pcolormesh(noises, rates, found.preferred, cmap=shades, vmin=-0.5,
+                        vmax=len(names) - 0.5, alpha=0.55, shading="nearest", linewidth=0,
+                        rasterized=True)  # fmt: skip
+        for i in np.unique(found.preferred).tolist():
+            axes.plot([], [], "s", ms=9, alpha=0.55, color=palette[names[i]], label=names[i])
+        if found.tie.any():
+            row, column = np.nonzero(found.tie)
+            axes.plot(noises[column], rates[row], ".", ms=2, color=colours.BLACK,
+                      label=f"tie: D within {TIE:.0%}")  # fmt: skip
+        now = section.spectral_efficiency
+        if not isinstance(now, tuple) and MAP_RATES[0] <= now <= MAP_RATES[1]:
+            axes.plot(section.noise, now, "*", ms=12, color=colours.BLACK, mfc="white", label="now")
+        _mark_noises(axes, section, low, high, now=False)
+        axes.set(yscale="log", xlim=(low, high), xlabel="noise power, dBm")
+        axes.set_yticks([0.25, 0.5, 1, 2, 4], labels=["0.25", "0.5", "1", "2", "4"])
+        axes.minorticks_off()
+        axes.set_ylim(*MAP_RATES)
+        axes.set_ylabel("rate of one segment, bit/s/Hz")
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), ncols=3)
     return figure
 
 
@@ -174,11 +222,19 @@ def _say_infinite(axes: Axes, middle: float) -> None:
 def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:
     """D; infinite where a segment can never be decoded."""
     try:
-        coding = Superposition(tuple(rates), tuple(split))
+        shared = coding(section, tuple(rates), tuple(split))
     except RequestError:
         return float("inf")
     with np.errstate(divide="ignore", over="ignore"):
-        return float((1 / outage_link(section).decoding_probabilities(coding)).sum())
+        return float((1 / section_probabilities(section, shared)).sum())
+
+
+def _noise_range(section: RadioSection, rates: Sequence[float]) -> tuple[float, float]:
+    """The noise powers to show: where the probabilities fall from 1 to 0, and the present one."""
+    ratio = min(link.noise_to_power for _, link in possible_links(section))
+    falls = section.noise - to_db(ratio) - to_db(float(sinr_target(sum(rates))))
+    middle = 5 * round(falls / 5)
+    return min(middle - BELOW_DB, section.noise - 5), max(middle + ABOVE_DB, section.noise + 5)
 
 
 def _configured(section: RadioSection, rates: tuple[float, ...]) -> tuple[float, ...] | None:
@@ -189,12 +245,20 @@ def _configured(section: RadioSection, rates: tuple[float, ...]) -> tuple[float,
 def _probabilities(
     section: RadioSection, messages: Messages, segments: int, noises: np.ndarray
 ) -> np.ndarray:
-    rows = []
-    for noise in noises.tolist():
-        there = section.model_copy(update={"noise_dbm": noise, "channel": "custom"})
-        coding = signal(there, messages, segments).coding
-        rows.append(outage_link(there).decoding_probabilities(coding))
-    return np.array(rows)
+    sent = signal(section, messages, segments)
+    return probabilities_over_noise(section, sent.coding, noises)
+
+
+def _mark_noises(
+    axes: Axes, section: RadioSection, low: float, high: float, now: bool = True
+) -> None:
+    """The paper's channels, where the path loss is the paper's, and the present noise."""
+    if section.path_loss == "power-law":
+        for name, noise in CHANNELS.items():
+            if low <= noise <= high:
+                _mark(axes, noise, f"{name} ({noise:g})", colours.GREY)
+    if now and section.noise not in CHANNELS.values():
+        _mark(axes, section.noise, f"now ({section.noise:.4g})", colours.PURPLE, row=1)
 
 
 def _mark(axes: Axes, noise: float, label: str, colour: str, row: int = 0) -> None:

@@ -1,0 +1,164 @@
+"""`slimfl link` for every model of the radio."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from slimfl.cli.app import main
+
+RATIO = 10 ** ((-40 - 23) / 10) * 100**2.5
+TARGET = 2**1.5 - 1
+#: Thresholds of 0.8/0.2 and of everything in one message, at the noise of the poor channel.
+NEEDED = (RATIO * TARGET / (0.8 - 0.2 * TARGET), RATIO * TARGET / 0.2, RATIO * 7)
+
+
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """Run a command in this process, in an empty folder: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def keys(*pairs):
+    return [word for pair in pairs for word in ("--set", f"radio.{pair}")]
+
+
+def rician(k_db):
+    k = 10 ** (k_db / 10)
+    return stats.rice(np.sqrt(2 * k), scale=np.sqrt(1 / (2 * (k + 1))))
+
+
+def shadowed(sigma_db, threshold):
+    """Rayleigh under a log-normal, by quadrature."""
+
+    def inside(z):
+        return np.exp(-threshold / 10 ** (sigma_db * z / 10)) * stats.norm.pdf(z)
+
+    return integrate.quad(inside, -10, 10)[0]
+
+
+MODELS = {
+    "rician": (
+        keys("fading=rician", "rician_k_db=4"),
+        lambda t: rician(4).sf(np.sqrt(t)),
+    ),
+    "nakagami": (
+        keys("fading=nakagami", "nakagami_m=2.5"),
+        lambda t: stats.gamma(2.5, scale=1 / 2.5).sf(t),
+    ),
+    "shadowing": (keys("shadowing_db=8"), lambda t: shadowed(8, t)),
+    "attempts": (keys("max_attempts=3"), lambda t: stats.gamma(3).sf(t)),
+    "loss": (keys("implementation_loss_db=2"), lambda t: np.exp(-t * 10**0.2)),
+    "free space": (
+        keys("path_loss=free-space", "noise_dbm=-80", "carrier_hz=2e9"),
+        lambda t: np.exp(
+            -t / RATIO * 10**-10.3 * (4 * np.pi * 100 * 2e9 / 299_792_458) ** 2
+        ),
+    ),
+    "noise density": (
+        keys("noise_density_dbm_hz=-130", "bandwidth_hz=1e8", "noise_figure_db=7"),
+        lambda t: np.exp(-t / RATIO * 10 ** ((-130 + 80 + 7 - 23) / 10) * 1e5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "survival"), MODELS.values(), ids=MODELS)
+def test_set_reaches_every_model(options, survival, here, tmp_path):
+    status, out, error = here("link", *options, "--split", "0.8,0.2", "--json")
+    assert status == 0, error
+    document = json.loads(out)
+    found = [
+        *document["slimfl"]["decoding_probabilities"],
+        *document["vanilla"]["1.0x"]["decoding_probabilities"],
+    ]
+    expected = [float(survival(threshold)) for threshold in NEEDED]
+    assert found == pytest.approx(expected, rel=1e-6)
+    drawn = document["slimfl"]["simulated"]
+    for p, seen in zip(expected, drawn, strict=False):
+        assert abs(p - seen) <= 4 * np.sqrt(p * (1 - p) / 10_000) + 1e-9
+    assert len(document["figures"]) == 3
+    for figure in document["figures"]:
+        assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_link_may_be_in_line_of_sight_or_not(here):
+    urban = keys("path_loss=umi", "noise_density_dbm_hz=-174", "noise_figure_db=9")
+    one, two, both = (
+        json.loads(here("link", *urban, *keys(f"line_of_sight={sight}"), "--json")[1])
+        for sight in ("always", "never", "drawn")
+    )
+    sight = 18 / 100 + np.exp(-100 / 36) * (1 - 18 / 100)  # TR 38.901, table 7.4.2-1
+    assert both["cases"][0]["probability"] == pytest.approx(sight)
+    for name in ("slimfl", "optimal_split"):
+        mixed = sight * np.array(one[name]["decoding_probabilities"]) + (1 - sight) * np.array(
+            two[name]["decoding_probabilities"]
+        )
+        assert both[name]["decoding_probabilities"] == pytest.approx(mixed.tolist())
+
+
+def test_a_lossy_downlink_is_described(here):
+    status, out, _ = here("link", *keys("downlink=lossy", "downlink_power_dbm=20"), "--json")
+    assert status == 0
+    heard = json.loads(out)["downlink"]["decoding_probability"]
+    assert heard == pytest.approx(np.exp(-RATIO * 10**0.3 * TARGET))
+    assert "hears the global model" in here("link", *keys("downlink=lossy"))[1]
+
+
+def test_the_radio_section_of_an_experiment_is_read(here, tmp_path):
+    (tmp_path / "own.toml").write_text(
+        "rounds = 3\n[model]\nwidths = [0.25, 0.5, 1.0]\n[radio]\nfading = 'rician'\n"
+        "noise_dbm = -45\nspectral_efficiency = 1.0\n[data]\nalpha = 0.3\n"
+    )
+    status, out, error = here("link", "own.toml", "--set", "radio.rician_k_db=3", "--json")
+    assert status == 0, error
+    document = json.loads(out)
+    assert list(document["vanilla"]) == ["0.25x", "0.5x", "1.0x"]
+    assert document["noise_dbm"] == -45
+    ratio = 10 ** ((-45 - 23) / 10) * 100**2.5
+    [p] = document["vanilla"]["0.25x"]["decoding_probabilities"]
+    assert p == pytest.approx(rician(3).sf(np.sqrt(ratio)))
+    status, out, error = here("link", "own.toml", "--noise-dbm", "-50", "--json")
+    assert json.loads(out)["noise_dbm"] == -50, "an option comes before the file"
+
+
+WRONG = {
+    "unknown key": (keys("fadign=rician"), "radio.fading"),
+    "another section": (["--set", "data.alpha=1"], "leave out data.alpha"),
+    "no key": (["--set", "rician"], "key=value"),
+    "m": (keys("fading=nakagami", "nakagami_m=0.4"), "nakagami_m"),
+    "nan": (keys("fading=rician", "rician_k_db=nan"), "rician_k_db"),
+    "correlation": (keys("fading_process=ar1", "fading_correlation=1.5"), "fading_correlation"),
+    "residual": (keys("residual_interference=0.5"), "residual interference"),
+    "length": (keys("decoder=normal"), "codeword_symbols"),
+    "sizes": (keys("rates=by-size"), "by-size"),
+    "pairs": (keys("users_per_slot=2"), "users_per_slot"),
+    "per device": (keys("split=per-device"), "optimal-numeric"),
+    "adaptive": (keys("model=rate-adaptive"), "radio.model"),
+    "own": (keys("model=os:system"), "radio.model"),
+    "counts": ([*keys("split=[0.8,0.2]"), "--segments", "3"], "make them agree"),
+    "widths": (["--set", "model.widths=[0.5,1.0]", "--segments", "3"], "make them agree"),
+    "a number for a section": (["--set", "radio=3"], "radio"),
+    "a number for the model": (["--set", "model=3"], "model"),
+    "no file": (["missing.toml"], "missing.toml"),
+    "a folder": (["."], "."),
+    "drowning": ([*keys("split=[0.5,0.5]")], "would work"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_request_is_one_sentence(options, words, here, tmp_path):
+    status, out, error = here("link", *options)
+    assert status == 2, (out, error)
+    assert words in " ".join(error.split())
+    assert "Traceback" not in error
+    assert not list(tmp_path.glob("**/*.png"))
