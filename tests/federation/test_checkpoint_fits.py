@@ -254,7 +254,7 @@ def test_memory_of_other_names_or_shapes_is_refused(with_memory, misfit):
 def test_memory_where_there_should_be_none_is_refused(stopped):
     for file in (stopped / "checkpoints").glob("round-*.safetensors"):
         rewrite(file, set_to("method/velocity", lambda v: np.zeros(3)))
-    assert_refused(stopped, "method, channel and clock keep nothing", "'method/velocity': (3,)")
+    assert_refused(stopped, "method, channel, clock and belief keep nothing", "'method/velocity': (3,)")
 
 
 def test_memory_that_fits_is_used(with_memory):
