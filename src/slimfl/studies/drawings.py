@@ -152,6 +152,47 @@ def _markers(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return made
 
 
+@dataclass(frozen=True)
+class Dots:
+    """A method's accuracy for everybody, and on the data of the devices that it hears least."""
+
+    name: str
+    overall: float
+    overall_deviation: float
+    least_heard: float
+    least_heard_deviation: float
+
+
+def fairness_figure(rows: Sequence[Dots], title: str) -> Figure:
+    """Two dots per method, the best at the top; the line between them is what fairness costs."""
+    ordered = sorted(rows, key=lambda row: row.overall)
+    with canvas(6.6, 0.36 * len(rows) + 1.5) as (figure, axes):
+        for y, row in enumerate(ordered):
+            colour = colours.BLUE if row.name.startswith("SlimFL") else colours.GREY
+            axes.plot([row.least_heard, row.overall], [y, y], color=colour, alpha=0.35,
+                      linewidth=3, zorder=1)  # fmt: skip
+            for x, deviation, fill in (
+                (row.overall, row.overall_deviation, colour),
+                (row.least_heard, row.least_heard_deviation, "white"),
+            ):
+                axes.errorbar(x, y, xerr=deviation or None, color=colour, marker="o", mfc=fill,
+                              ms=7, mew=1.6, capsize=2, elinewidth=1, linestyle="none")  # fmt: skip
+        axes.set_yticks(range(len(ordered)), [row.name for row in ordered])
+        for label, row in zip(axes.get_yticklabels(), ordered, strict=True):
+            label.set_fontweight("bold" if row.name.startswith("SlimFL") else "normal")
+        axes.set_ylim(-0.6, len(ordered) - 0.4)
+        axes.grid(axis="y", visible=False)
+        axes.set(xlabel="accuracy, %", title=title)
+        dots = [
+            axes.plot([], [], marker="o", ms=7, mew=1.6, linestyle="none", color=colours.BLACK,
+                      mfc=fill, label=label)[0]
+            for fill, label in ((colours.BLACK, "on all test images"),
+                                ("white", "on the data of the quarter of the devices heard least"))
+        ]  # fmt: skip
+        axes.legend(handles=dots, loc="upper left", bbox_to_anchor=(-0.3, -0.14), ncols=2)
+    return figure
+
+
 def line_figure(lines: Sequence[Line], x: str, y: str, title: str, *, log: bool = False) -> Figure:
     """Some quantities over an axis, with bars of one deviation over seeds."""
     names = list(dict.fromkeys(line.name for line in lines))

@@ -19,7 +19,7 @@ from slimfl.results import RunRecord
 from slimfl.results.devices import LEAST_HEARD, device_summary
 from slimfl.results.groups import title
 from slimfl.studies import standing
-from slimfl.studies.drawings import Point, pareto_figure
+from slimfl.studies.drawings import Dots, Point, fairness_figure, pareto_figure
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.standing import Standing
 from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
@@ -151,6 +151,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
     for population, entries in ENTRIES.items():
         results = [r for e in entries if (r := result(scale, population, e, runs))]
         sentences += [s for w in WIDTHS if (s := _ranking(population, results, w))]
+        sentences += [s for s in [_closest_rival(population, results)] if s]
         tables.append(Titled(population, _title(population), _table(results)))
         data[population] = [_data(each) for each in results]
         if results:
@@ -175,6 +176,27 @@ def _ranking(population: str, results: Sequence[Result], width: str) -> str:
     if not podium.wins_or_ties(slim.method):
         told += f"; the best form of SlimFL has {slim} %"
     return told + "."
+
+
+def _closest_rival(population: str, results: Sequence[Result]) -> str:
+    """SlimFL against the rival that differs in nothing but the signal."""
+    by_name = {each.entry.name: each for each in results}
+    slim, rival = by_name.get(SLIMFL.name), by_name.get(title("sheterofl"))
+    if slim is None or rival is None:
+        return ""
+    width = WIDTHS[-1]
+
+    def gap(ours: Mapping[str, Standing], theirs: Mapping[str, Standing]) -> str:
+        one, other = ours[width], theirs[width]
+        return standing.gap_words(
+            difference(one.method, other.method, one.by_seed, other.by_seed, "points")
+        )
+
+    return (
+        f"In `{population}`, {SLIMFL.name} over {rival.entry.name}, which trains alike and sends "
+        f"one message: {gap(slim.by_width, rival.by_width)} points at {width}, and "
+        f"{gap(slim.least_heard, rival.least_heard)} points on the data of the devices heard least."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -229,8 +251,27 @@ def _pictures(population: str, results: Sequence[Result]) -> list[Picture]:
             for width in WIDTHS
         }
 
+    fair = [
+        Dots(
+            each.entry.name,
+            each.by_width[width].mean,
+            each.by_width[width].deviation,
+            each.least_heard[width].mean,
+            each.least_heard[width].deviation,
+        )
+        for each in results
+        for width in WIDTHS[-1:]
+        if width in each.by_width and width in each.least_heard
+    ]
     filled = "Filled marks, joined by a line, are those that no other beats in both."
     return [
+        Picture(
+            f"{population}-fairness",
+            f"Accuracy of the full width, population `{population}`: on all test images, and on "
+            "the data of the devices that each method hears least. Bars are deviations over "
+            "seeds.",
+            fairness_figure(fair, f"full width, population {population}"),
+        ),
         Picture(
             f"{population}-energy",
             f"Accuracy against the energy of all devices, population `{population}`. {filled}",
