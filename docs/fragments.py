@@ -27,7 +27,7 @@ import errata  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import scales  # noqa: E402
-import studies  # noqa: E402
+import study_pages  # noqa: E402
 import verdicts  # noqa: E402
 
 IMAGES = DOCS / "images"
@@ -60,7 +60,7 @@ def texts() -> dict[str, str]:
         **convergence.texts(),
         **errata.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
-        **studies.texts(DOCS / "results" / "studies"),
+        **study_pages.texts(DOCS / "results" / "studies"),
     }
 
 
