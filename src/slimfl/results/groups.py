@@ -121,7 +121,7 @@ def _compared(record: RunRecord) -> Flat:
     for key in _NOT_COMPARED:
         flat.pop(key, None)
     if flat.get("radio.split") not in ("per-device", "optimal-numeric"):
-        flat.pop("radio.split_objective", None)  # only that split uses it
+        flat.pop("radio.split_objective", None)  # no other split reads it
     for key, reader in (("first_outage", "first-outage"), ("split_weights", "weighted")):
         if flat.get("radio.split_objective") != reader:
             flat.pop(f"radio.{key}", None)

@@ -87,7 +87,7 @@ class Processes:
         left = _alive(ending)
         if left:
             raise RunError(f"processes {left} do not end; end them by hand")
-        # others are kept even if they have ended, as they may have left children behind
+        # others are kept, also where they have ended: they may have left something behind
         self._write([p for p in self.all() if p.name not in wanted])
 
     def _write(self, processes: list[Process]) -> None:

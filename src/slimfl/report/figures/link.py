@@ -51,7 +51,7 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
     def along(first: float) -> tuple[float, ...]:
         return (first, *((1 - first) * after).tolist())
 
-    # The smallest share at which segment 1 can bear the interference of the others.
+    # Segment 1 bears the interference of the others up to here; beyond, their own ratio suffices.
     target = float(sinr_target(rates[0]))
     edge = target / (1 + target)
     shares = edge + (1 - edge) * np.linspace(0, 1, 801)[1:-1]
