@@ -14,7 +14,7 @@ WARN_BYTES = 10**9
 
 
 def states_bytes(experiment: Experiment, parameters: int) -> int:
-    """What all devices that a run can ask keep between rounds."""
+    """Size of what all devices that a run can ask keep between rounds."""
     section = experiment.federation
     asked = max(1, round_half_up(section.participation * section.devices))
     shapes = state_shapes(experiment.training, parameters)
