@@ -1,4 +1,4 @@
-"""One thread per test process, as several run side by side; one browser for the pages."""
+"""One thread per test process, as several run in parallel; one browser for the pages."""
 
 import os
 from collections.abc import Iterator

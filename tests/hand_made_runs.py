@@ -1,4 +1,4 @@
-"""Run folders made up by hand, so that every expected number can be worked out on paper."""
+"""Run folders made by hand, so that every expected number can be calculated on paper."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The errata E1 to E14: the printed version is wrong, and the package does not follow it.
 
-What the paper prints, numbers and pseudo-code, is in docs/_ext/misprints.py.
+The paper's printed numbers and pseudo-code are in docs/_ext/misprints.py.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Files are replaced whole, and nothing is opened that is not a plain file."""
+"""Files are replaced atomically, and only plain files are opened."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""What the rounds of a run depend on, decided for every key that there is."""
+"""What the rounds of a run depend on, for every key."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The package installs where there is no compiler, then without its native engine."""
+"""The package can be installed without a compiler, then without its native engine."""
 
 import os
 import re

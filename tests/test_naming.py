@@ -1,4 +1,4 @@
-"""Naming parts: what is imported and what is called, seen from the side of an attacker."""
+"""Naming parts: what is imported and what is called, from an attacker's point of view."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The `population` section: what it accepts, and the sentence with which it refuses the rest."""
+"""The `population` section: what it accepts, and its messages for the rest."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""What a package offers can be imported from it."""
+"""Every public name of a package can be imported from it."""
 
 import importlib
 import pkgutil

@@ -1,5 +1,5 @@
 // NumPy arrays in and out: every array is checked for type, shape and layout before its memory is
-// used, and what is wrong is said in one sentence.
+// used, and errors are one sentence.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
-// The Python module `_native`: hands what was checked to the engine, with the interpreter's lock
-// released while computing.
+// The Python module `_native`: passes checked arguments to the engine, and releases the interpreter's
+// lock while computing.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -223,7 +223,7 @@ private:
         });
     }
 
-    // Scores fixed pieces of the index and adds them in order, whoever computed them.
+    // Scores fixed pieces of the index and adds them in order, so the thread does not matter.
     std::vector<Score> score(const float* theta, const Dataset& data, const std::vector<std::int64_t>& index,
                              const std::vector<int>& widths, int threads) const {
         constexpr std::size_t kPiece = 64;

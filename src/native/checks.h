@@ -1,5 +1,5 @@
-// What Python hands over, turned into what the training loop takes: every value is checked before it
-// is used, and what is wrong is said in one sentence.
+// Converts Python's arguments for the training loop: every value is checked before it is used, and
+// errors are one sentence.
 #pragma once
 
 #include <algorithm>
@@ -120,7 +120,7 @@ inline Method check_method(const Shapes& shapes, const std::string& algorithm, c
     return method;
 }
 
-// Whether a row of visits names a width; the full one need not take part.
+// True if a row of visits names a width; the full one need not take part.
 inline bool visits_a_width(const Shapes& shapes, const std::uint8_t* row) {
     return std::any_of(row, row + shapes.widths(), [](std::uint8_t visited) { return visited != 0; });
 }

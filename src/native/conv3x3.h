@@ -1,7 +1,7 @@
 // The first layer, a dense 3x3 convolution of the normalised image.
 //
-// With channels innermost the three taps of one kernel row are 3 * in_channels consecutive
-// numbers of the padded image, so that a kernel row is a plain small matrix product.
+// With channels innermost, the three taps of one kernel row are 3 * in_channels consecutive
+// numbers of the padded image, so a kernel row is a small matrix product.
 #pragma once
 
 #include "tiles.h"
@@ -10,8 +10,8 @@ namespace slimfl::SLIMFL_LEVEL {
 
 struct ConvShape {
     int in_channels;
-    int width;           // pixels a row, without padding
-    int image_stride;    // numbers a row of the padded image
+    int width;           // pixels per row, without padding
+    int image_stride;    // numbers per row of the padded image
     int channel_stride;  // padded output channels
     int vectors;         // vectors of output channels in use
 };

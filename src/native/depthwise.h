@@ -56,8 +56,8 @@ struct DepthwiseBackward {
     int out_stride;        // of these
 };
 
-// Both gradients of `Pixels` neighbouring pixels at once, for each gradient around them is needed
-// for the two and, mostly, for several pixels.
+// Both gradients of `Pixels` neighbouring pixels at once: each surrounding gradient is needed for
+// both and usually for several pixels.
 template <int Pixels, bool Carries, class Stride>
 SLIMFL_INLINE void depthwise_backward_block(const DepthwiseBackward& row, Stride stride, int x, int lane,
                                             Vec (&weight_sum)[9], const Clamp& clamp) {

@@ -1,4 +1,4 @@
-// The processor levels the module was compiled for and the choice among them at run time.
+// The processor levels that the module was compiled for, and the choice at run time.
 #pragma once
 
 #include <string>

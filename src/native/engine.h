@@ -1,4 +1,4 @@
-// What the training loop needs of a processor-specific engine: forward and backward of one image
+// The interface of a processor-specific engine: forward and backward of one image
 // at several nested widths at once, and the summed gradient of all images since begin().
 #pragma once
 

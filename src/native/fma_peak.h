@@ -1,9 +1,9 @@
-// The multiply-add limit of this machine, measured: the yardstick for the engine's speed.
+// The measured multiply-add limit of this machine: the reference for the engine's speed.
 #pragma once
 
 namespace slimfl {
 
-// GFLOPS of all given threads running at once for about so many seconds, best level.
+// GFLOPS of all given threads running at once for about `seconds`, at the best level.
 double fma_peak(int threads, double seconds);
 
 }  // namespace slimfl

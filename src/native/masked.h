@@ -1,5 +1,5 @@
-// The backward pass of the last pointwise layer, whose output gradient is one constant a channel
-// and image (from the average pooling) times a bit a pixel (from the ReLU6).
+// The backward pass of the last pointwise layer, whose output gradient is one constant per channel
+// and image (from the average pooling) times one bit per pixel (from the ReLU6).
 //
 // A sum of four terms each switched by a bit has only sixteen values.  So four terms become one
 // table entry: for the input gradient, the sixteen sums of four output channels' weight rows; for
@@ -7,7 +7,7 @@
 // one vector replaces four multiply-adds.
 //
 // The channels of the inputs are handled in panels of two vectors, so that a panel's tables stay in
-// the first cache.
+// the first-level cache.
 #pragma once
 
 #include "tiles.h"

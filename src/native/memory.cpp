@@ -8,7 +8,7 @@ namespace slimfl {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// Between two buffers, so that they do not start at the same place in the cache's sets.
+// Gap between two buffers, so that they do not start in the same cache set.
 constexpr std::size_t kStagger = 5 * kLine;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One zeroed, cache-line aligned block of memory from which an engine carves all its buffers.
+// One zeroed, cache-line aligned block of memory from which an engine allocates all its buffers.
 //
 // Defined out of line on purpose: the kernels are compiled several times under different
 // processor flags, and a function shared between them must not exist in an AVX variant that the
@@ -16,8 +16,8 @@ public:
     Arena& operator=(const Arena&) = delete;
     ~Arena();
 
-    // Carving happens twice: once without memory to learn the size, then, after allocate(), for
-    // real.  Both passes must ask for the same pieces in the same order.
+    // Buffers are requested twice: first without memory, to find the size, then after allocate().
+    // Both passes must ask for the same pieces in the same order.
     void* carve(std::size_t bytes);
     void allocate();
 

@@ -130,8 +130,8 @@ inline void shared_pointwise_weight_gradient(const SharedWidth* widths, int widt
     }
 }
 
-// `count` pixels of the last pointwise layer, of whose activations only the channel sums and, for
-// the backward pass, one bit each survive: where the ReLU6 passes gradients.
+// `count` pixels of the last pointwise layer. Of their activations, only the channel sums are kept
+// and, for the backward pass, one bit each: where the ReLU6 passes gradients.
 inline void pooled_pointwise_forward(const float* in, int in_stride, int inputs, const float* weights,
                                      int weight_stride, int output_vectors, float* channel_sums, std::uint8_t* bits,
                                      int bit_stride, int count) {
@@ -146,7 +146,7 @@ inline void pooled_pointwise_forward(const float* in, int in_stride, int inputs,
                 Vec total[panel()];
                 total[0] = clamp.zero;
                 total[panel() - 1] = clamp.zero;
-                // A copy, since for all the compiler knows the bytes stored below could be the variable's.
+                // A copy: the compiler must assume that the bytes stored below alias the variable.
                 const std::ptrdiff_t pixel_stride = bit_stride;
                 std::uint8_t* to_bits = bits + x * pixel_stride + vector * kLanes / 8;
                 tile.each([&](int m, int v, Vec sum) SLIMFL_INLINED {

@@ -20,7 +20,7 @@ struct Shapes {
     int width = 0;
     int classes = 0;
     Active full{0, 0, 0};
-    std::vector<Active> active;  // one entry a width, narrowest first; the last is the full one
+    std::vector<Active> active;  // one entry per width, narrowest first; the last is the full one
 
     // Offsets of the tensors in the flat vector, in their order, and its length.
     std::size_t conv = 0;

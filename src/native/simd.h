@@ -1,5 +1,5 @@
 // The fixed-width vector every kernel is written in: 16, 8 or 4 floats, whatever the flags of the
-// including translation unit allow.  Everything lives in a namespace of its own a level.
+// including translation unit allow.  Every level has its own namespace.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ struct Clamp {
     Vec six;
 };
 
-// Reads the ends through a pointer the compiler knows nothing about: else it would keep them in
+// Reads the ends through a pointer that the compiler cannot see through: otherwise it would keep them in
 // registers through the loops before, which need every register for their sums.
 SLIMFL_INLINE Clamp fresh_clamp() {
     static const float ends[2] = {0.0f, 6.0f};
@@ -98,7 +98,7 @@ SLIMFL_INLINE Vec keep_lanes(Vec old, Vec fresh, int kept) {
     return number < kept ? old : fresh;
 }
 
-// One bit a lane: whether the clamped activation lies strictly between 0 and 6.  As integers, the
+// One bit per lane: whether the clamped activation lies strictly between 0 and 6.  As integers, the
 // bits of such floats are ordered as they are, and the sign of a difference says which is larger.
 SLIMFL_INLINE unsigned active_bits(Vec activation, const Clamp& clamp) {
     const BitVec bits = reinterpret_cast<BitVec>(activation);

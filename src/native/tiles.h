@@ -81,7 +81,7 @@ struct Tile {
     }
 };
 
-// Cuts `count` rows in tiles of nearly equal size, since a small last tile would wait for the
+// Cuts `count` rows into tiles of nearly equal size, since a small last tile would be bound by the
 // latency of its few sums; calls work(std::integral_constant<int, rows>, first row).
 template <class Work>
 SLIMFL_INLINE void for_row_tiles(int count, Work work) {

@@ -54,7 +54,7 @@ struct Schedule {
     const double* learning_rates;
 };
 
-// Trains with one engine; a thread's workhorse for one or several devices.
+// Trains one or several devices with one engine, in one thread.
 class Trainer {
 public:
     Trainer(const Shapes& shapes, Engine& engine, const Dataset& data, const Method& method);
@@ -68,7 +68,7 @@ public:
                std::vector<LossSum>& losses);
 
 private:
-    // What a width's loss compares with.
+    // What a width's loss is compared with.
     enum class Target { label, widest, stored };
 
     // Gradient of the widths listed in widths_.  The widest is compared with `widest_target`, the

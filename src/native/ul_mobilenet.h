@@ -1,9 +1,9 @@
 // The engine: forward and backward of one image at all participating widths.
 //
 // Both directions run through the image row by row with all layers interleaved, each layer as
-// soon as the rows it needs are there, so that a row is used again while it is still in the first
+// soon as the rows it needs exist, so that a row is reused while it is still in the first-level
 // cache.  What the backward pass needs of the forward one is kept for the whole image (it fits the
-// second cache at the usual sizes); gradients live in rings or strips of a few rows only.
+// second-level cache at the usual sizes); gradients live in rings or strips of a few rows only.
 #pragma once
 
 #include "conv3x3.h"
@@ -129,7 +129,7 @@ private:
     // Rows whose weight gradients of the dense layers are summed in registers.
     static constexpr int kStripRows = 2;
 
-    // What every width has of its own.
+    // Buffers of each width.
     struct WidthBuffers {
         Active active;
         int stride2;               // padded second channel count
@@ -215,10 +215,10 @@ private:
 
     static int groups(const WidthBuffers& p) { return (p.active.third + 3) / 4; }
 
-    // Groups of four pixels a row, the last one perhaps not full.
+    // Groups of four pixels per row; the last one may be incomplete.
     int row_groups() const { return (shapes_.width + 3) / 4; }
 
-    // Bytes a pixel of `bits`, and bytes every four pixels of `by_pixel` and `by_output`.
+    // Bytes per pixel of `bits`, and per four pixels of `by_pixel` and `by_output`.
     static int bit_stride(const WidthBuffers& p) { return p.words * kWordOutputs / 8; }
     static int offset_stride(const WidthBuffers& p) { return p.words * kWordOutputs; }
 
@@ -501,7 +501,7 @@ private:
 
     WidthBuffers* buffers_ = nullptr;  // one per width
     WidthBuffers** participants_ = nullptr;
-    SharedWidth* shared_ = nullptr;  // one a participant
+    SharedWidth* shared_ = nullptr;  // one per participant
     InputRun* runs_ = nullptr;
     int count_ = 0;
     int run_count_ = 0;

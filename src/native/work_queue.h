@@ -1,7 +1,7 @@
 // Independent tasks on several threads from one queue, heaviest first.
 //
-// Each task is computed by one thread from start to end, so that its result does not depend on
-// how many threads there are; only who computes it does.
+// One thread computes a task from start to end, so its result does not depend on the number of
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void run_queue(const std::vector<std::int64_t>& weights, int threads, Work work)
             pool.emplace_back(serve, worker);
         }
     } catch (...) {
-        // Fewer threads than wanted: the ones there are do all the work.
+        // Fewer threads than requested: those that exist do all the work.
     }
     serve(0);
     for (std::thread& thread : pool) {

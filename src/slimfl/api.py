@@ -1,4 +1,4 @@
-"""The library in a few calls: run an experiment, resume one, load what came of it."""
+"""The library in a few calls: run an experiment, resume one, load its results."""
 
 import copy
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from slimfl.results import find
 from slimfl.results.records import RunRecord
 from slimfl.runs import Run, Runs, Trained
 
-#: Who watches a run: objects, or names as in the configuration.
+#: The callbacks of a run: objects, or names as in the configuration.
 Watchers = Sequence[Callback | str | dict[str, Any]]
 
 
@@ -49,11 +49,11 @@ def run(
     trust: Iterable[str] = (),
     **values: Any,
 ) -> Run | Runs:
-    """Run one experiment and return what came of it.
+    """Run one experiment and return its results.
 
     Args:
         path: A TOML file to start from; the defaults otherwise.
-        seed: The seed, or a list of seeds, which gives one run for each, one after the other.
+        seed: The seed, or a list of seeds for one run each, one after the other.
         out: The run folder to write, or with several seeds the folder of run folders; without it
             the runs stay in memory.
         overrides: Changes such as `"radio.noise_dbm=-40"`.
@@ -61,7 +61,7 @@ def run(
         network: Your own network of slimmable layers instead of `model.name`, used as it is.
         channel: `good` or `poor`, or your own channel instead of the `radio` section's.
         method: A method's name, or your own method.
-        callbacks: Who watches the run: objects, or names as in the configuration.
+        callbacks: Callbacks that watch the run: objects, or names as in the configuration.
         progress: Show how far the run is, in a terminal or in a notebook.
         trust: Modules that a name in the TOML file may be imported from. Names in `overrides` and
             `values` need none.
@@ -102,7 +102,7 @@ def run(
             sim = Simulation(
                 experiment,
                 dataset=own_dataset,
-                # every seed starts from the network as it was given
+                # every seed starts from the given network
                 network=network if seeds is None else copy.deepcopy(network),
                 channel=own_channel,
                 method=own_method,
@@ -128,10 +128,10 @@ def resume(
     progress: bool = False,
     trust: Iterable[str] = (),
 ) -> Run:
-    """Go on with the run in a folder; own objects must be given again, they are not stored.
+    """Resume the run in a folder; your own objects must be given again, as they are not stored.
 
     `trust` names the modules that may be imported because the folder names them. `engine` chooses
-    who does the arithmetic; in a Flower ServerApp, the devices there.
+    the arithmetic; in a Flower ServerApp, that of the devices there.
     """
     _check_dataset(dataset)
     folder = RunFolder.open(Path(path))
@@ -158,11 +158,11 @@ def load(
     network: nn.Module | None = None,
     trust: Iterable[str] = (),
 ) -> Run | Runs:
-    """What is in a run folder (a `Run`), or in a folder of run folders (`Runs`).
+    """Load a run folder (a `Run`), or a folder of run folders (`Runs`).
 
-    Nothing is computed, and a run that is not finished shows the rounds it has. The network is
-    built when it is asked for; for that, a network of your own must be given again (its weights are
-    replaced), and `dataset` where the data were your own.
+    Nothing is computed, and an unfinished run has the rounds so far. The network is built on
+    request; for that, your own network must be given again (its weights are replaced), and so must
+    your own `dataset`.
     """
     _check_dataset(dataset)
     at, modules = Path(path), _modules(trust)

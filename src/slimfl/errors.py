@@ -1,4 +1,4 @@
-"""The ways a command can end badly, distinguished by their exit status."""
+"""The ways in which a command can fail, distinguished by their exit status."""
 
 
 class RequestError(Exception):
@@ -12,7 +12,7 @@ class RunError(Exception):
 class Interrupted(BaseException):
     """A signal asked the command to end (exit status 128 and the signal's number).
 
-    Not an Exception, so that nothing takes it for a failure it could survive.
+    Not an Exception, so that no handler of ordinary errors catches it.
     """
 
     def __init__(self, signal_number: int) -> None:

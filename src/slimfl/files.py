@@ -23,7 +23,8 @@ from typing import IO, Any
 
 from slimfl.errors import RequestError
 
-#: A temporary name starts with this much of the final name, which may be as long as names can be.
+#: Number of characters of the final name in a temporary one; the final name may have maximum
+#: length.
 _NAME_PART = 50
 
 #: The errors of opening something that is not a plain file.
@@ -33,7 +34,7 @@ _MOST_TEXT_BYTES = 1 << 26
 
 
 class NotRegularError(OSError):
-    """A path that is no regular file, or holds more than it should."""
+    """A path that is no regular file, or a file that is too large."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(errno.EINVAL, problem)
@@ -58,7 +59,7 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
     """The contents of a regular file; one of more than `most_bytes` is refused."""
     contents = bytearray()
     with open_regular(path) as file:
-        # in pieces: to read all at once would first take that much memory
+        # in pieces: reading all at once would first allocate that much memory
         while more := file.read(1 << 20):
             contents += more
             if len(contents) > most_bytes:
@@ -72,14 +73,14 @@ def read_regular_text(path: Path) -> str:
 
 
 def write_atomically(path: Path, contents: bytes) -> None:
-    """Put a file in the place of `path`, whole or not at all, and wait until it is on the disk."""
+    """Replace `path` completely or not at all, and wait until it is on the disk."""
     with replacing(path) as file:
         file.write(contents)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path`, durably, when the block ends well."""
+    """A new file that durably replaces `path` when the block ends without an error."""
     remove_leftovers(path.parent, re.escape(path.name[:_NAME_PART]))
     file = _new_file(path)
     temporary = Path(file.name)
@@ -106,7 +107,7 @@ def remove_leftovers(folder: Path, name: str) -> None:
 
 
 def open_plain(path: Path, mode: str) -> IO[Any]:
-    """Open a plain file ("rb", "rb+", "a"); anything else is refused with a sentence."""
+    """Open a plain file ("rb", "rb+", "a"); refuse anything else."""
     return open(path, mode, opener=plain_descriptor)
 
 
@@ -118,7 +119,7 @@ def read_plain(path: Path) -> bytes:
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a plain file, whatever its size."""
+    """The checksum of a plain file of any size."""
     digest = hashlib.sha256()
     with open_plain(path, "rb") as file:
         while part := file.read(2**20):
@@ -127,7 +128,7 @@ def sha256(path: Path) -> str:
 
 
 def plain_descriptor(path: str | Path, flags: int) -> int:
-    """`os.open` for plain files alone; flags must not ask to truncate."""
+    """`os.open` for plain files only; the flags must not truncate."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode=0o666)
     except OSError as error:
@@ -143,7 +144,7 @@ def plain_descriptor(path: str | Path, flags: int) -> int:
 
 
 def own_folder(path: Path) -> None:
-    """Make a folder, or take the one that is there; a link to a folder is refused."""
+    """Create a folder, or use the existing one; a link to a folder is refused."""
     with suppress(FileExistsError):
         path.mkdir()
     if not stat.S_ISDIR(path.lstat().st_mode):
@@ -160,15 +161,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    """A new file beside `path`, locked, so that nobody takes it for a leftover."""
+    """A new file beside `path`, locked so that no process takes it for a leftover."""
     while True:
         name = f".{path.name[:_NAME_PART]}.{secrets.token_hex(8)}.tmp"
         file = open(path.with_name(name), "xb", opener=_no_links)  # noqa: SIM115
-        with suppress(OSError):  # some network disks have no locks: then leftovers stay there
+        with suppress(OSError):  # some network disks have no locks: leftovers remain there
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return file
-        file.close()  # somebody removed it between its creation and its lock
+        file.close()  # another process removed it between its creation and its lock
 
 
 def _no_links(path: str, flags: int) -> int:

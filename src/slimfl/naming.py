@@ -1,11 +1,11 @@
 """One way to name a part: a built-in name, or `package.module:Name` of the user's own.
 
-A name that stands in a file may be a stranger's word, and importing a module runs it. So only
-trusted modules are imported: those allowed by `--trust`, by `slimfl.trust`, or typed by the user
-himself. What was imported is checked before it is called.
+A name in a file may come from a stranger, and importing a module runs its code. So only trusted
+modules are imported: those allowed by `--trust`, by `slimfl.trust`, or typed by the user. What was
+imported is checked before it is called.
 
-What is trusted is kept in an environment variable, which worker processes inherit and no run folder
-holds.
+The list of trusted modules is an environment variable, which worker processes inherit and run
+folders cannot set.
 """
 
 import importlib
@@ -47,7 +47,7 @@ def trust(*modules: str) -> None:
 
 @contextmanager
 def trusting(modules: Iterable[str]) -> Iterator[None]:
-    """Trust more modules for a while."""
+    """Trust more modules inside the block."""
     before = os.environ.get(VARIABLE)
     try:
         trust(*modules)
@@ -70,13 +70,13 @@ def module_of(name: object) -> str | None:
 def resolve(
     kind: str, name: str, builtin: Mapping[str, Any], fits: Callable[[type], bool]
 ) -> Callable[..., Any]:
-    """The part of that name, ready to be called with its options; a wrong name is a `RequestError`.
+    """The part of that name, to be called with its options; a wrong name is a `RequestError`.
 
     Args:
         kind: What the part is, for messages: `model`.
         name: A built-in name, or `package.module:Name`.
         builtin: The built-in parts.
-        fits: Whether a class makes such parts. A function fits if a trusted module defines it.
+        fits: True for classes of such parts. A function fits if a trusted module defines it.
     """
     if name in builtin:
         found: Callable[..., Any] = builtin[name]
@@ -97,7 +97,7 @@ def resolve(
             f"that code, add --trust {module} (in Python: slimfl.trust({module!r}))"
         )
     part = _import(kind, name)
-    # everything is checked before the call: a function of C or a bound method could be anything
+    # check before the call: a C function or a bound method could be anything
     if not (fits(part) if isinstance(part, type) else isinstance(part, FunctionType)):
         raise RequestError(f"{kind} {name!r} is not a class or function that makes a {kind}")
     home = getattr(part, "__module__", None)
@@ -122,7 +122,7 @@ def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever the module does while it is imported
+    except Exception as error:  # the module may raise anything while it is imported
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise RequestError(f"{kind} {name!r} cannot be imported ({reason})") from error
 
@@ -134,7 +134,7 @@ NO_OPTIONS: Options = "{}"
 
 
 def as_options(options: Mapping[str, Any]) -> Options:
-    """Options as text."""
+    """The options as JSON text."""
     return json.dumps(dict(options), sort_keys=True)
 
 
@@ -147,9 +147,9 @@ def construct(
     *,
     key: str,
 ) -> Any:
-    """Call what `resolve` found with its options, which stand under `key` in the configuration.
+    """Call what `resolve` found with its options, which are called `key` in the configuration.
 
-    What is `offered` goes to those parameters alone that the maker has.
+    Of `offered`, the maker gets the parameters that it has.
     """
     try:
         known = inspect.signature(maker).parameters
@@ -160,6 +160,6 @@ def construct(
         return maker(**given | dict(options))
     except RequestError:
         raise
-    except Exception as error:  # whatever a maker makes of options that it did not expect
+    except Exception as error:  # a maker may raise anything on unexpected options
         reason = " ".join(str(error).split())
         raise RequestError(f"{kind} {name!r} does not take {key}: {reason}") from error

@@ -1,4 +1,4 @@
-"""How far a run is, on one line: a bar in a terminal, a line in a notebook, a few in a log."""
+"""Progress of a run: a bar in a terminal, a line in a notebook, a few lines in a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slimfl.config import Experiment
 from slimfl.federation import Callback, RoundRecord
 from slimfl.nn import Vector
 
-#: Lines that a whole run writes into a log.
+#: Number of lines that a run writes into a log.
 LINES = 10
 
 
@@ -19,10 +19,10 @@ class Display(Protocol):
     """Where progress is shown."""
 
     def show(self, done: float, total: float, text: str) -> None:
-        """Show that `done` of `total` is done."""
+        """Show that `done` of `total` is complete."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """End the display."""
 
 
 class ProgressCallback(Callback):
@@ -33,14 +33,14 @@ class ProgressCallback(Callback):
         self._name, self._rounds, self._tested = "", 0, ""
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
-        """Show where the run goes on."""
+        """Show where the run starts or resumes."""
         self._display = self._given or display()
         self._name, self._rounds = f"{experiment.method}, seed {experiment.seed}", experiment.rounds
         self._tested = ""
         self._show(rounds_done)
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
-        """One round further."""
+        """Show that a round is done."""
         if record.accuracy:
             self._tested = ", ".join(f"{w} {a:.1%}" for w, a in record.accuracy.items())
         self._show(record.round)
@@ -59,7 +59,7 @@ class ProgressCallback(Callback):
 
 
 def display() -> Display:
-    """The display that fits where this process runs."""
+    """The display for this process: notebook, terminal or log."""
     if _in_notebook():
         return _Notebook()
     return _Terminal() if sys.stderr.isatty() else _Log()
@@ -80,12 +80,12 @@ class _Notebook:
         self._handle = display(HTML(""), display_id=True)
 
     def show(self, done: float, total: float, text: str) -> None:
-        """Replace the bar and the words."""
+        """Replace the bar and the text."""
         bar = f'<progress value="{done:g}" max="{total:g}" style="width:20em"></progress>'
         self._handle.update(self._html(f"{bar} {html.escape(text)}"))
 
     def close(self) -> None:
-        """The output stays."""
+        """Leave the output as it is."""
 
 
 class _Terminal:
@@ -114,13 +114,13 @@ class _Terminal:
 
 
 class _Log:
-    """A line now and then, for who reads a log."""
+    """A line now and then, for logs."""
 
     def __init__(self) -> None:
         self._said = -1
 
     def show(self, done: float, total: float, text: str) -> None:
-        """Write a line after every tenth of the way."""
+        """Write a line after every tenth of the run."""
         tenth = int(LINES * done / total) if total else LINES
         if tenth > self._said:
             self._said = tenth

@@ -1,7 +1,7 @@
 """Randomness as a function of (seed, purpose, round, device), never of execution order.
 
-Every engine, any number of workers and a resumed run therefore see the same batches and the same
-fading, and two methods under one seed see the same channel trace.
+So every engine, any number of workers and a resumed run see the same batches and the same fading,
+and two methods with the same seed see the same channel.
 """
 
 import zlib
@@ -27,7 +27,7 @@ def generator(seed: int, purpose: str, round: int = 0, device: int = 0) -> np.ra
 def generators(
     seed: int, purpose: str, round: int, devices: Sequence[int]
 ) -> Iterator[np.random.Generator]:
-    """The generator of every device, an order of magnitude faster than one after the other.
+    """The generator of every device, ten times as fast as calling `generator` for each.
 
     >>> [g.random() for g in generators(7, "batches", 3, [1])]
     [0.5523747122105015]
@@ -39,9 +39,9 @@ def generators(
 def draws_of(
     seed: int, purpose: str, round: int, devices: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Uniform numbers of which device k has the k-th, whoever else is asked for.
+    """Uniform numbers; device k gets the k-th, whichever other devices are asked for.
 
-    Few devices of many are jumped to; for more of them it is quicker to draw all.
+    For a few devices of many it jumps to their numbers; otherwise drawing all is faster.
 
     >>> everybody = generator(7, "fading", 3).random(1000)
     >>> bool((draws_of(7, "fading", 3, np.array([999, 5])) == everybody[[999, 5]]).all())
@@ -62,7 +62,7 @@ def draws_of(
     return drawn
 
 
-#: Numbers that are drawn in the time of one jump.
+#: Number of draws that take as long as one jump.
 _JUMP = 300
 
 
@@ -71,28 +71,28 @@ def _sequence(seed: int, purpose: str, *key: int) -> np.random.SeedSequence:
 
 
 class _Words(ISeedSequence):
-    """A seed sequence whose state is known already."""
+    """A seed sequence with a known state."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.words = words
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> NDArray[np.uint64]:
-        """The known state, which is as long as the bit generator asks for."""
+        """The known state, which has the length that the bit generator asks for."""
         return self.words
 
 
 def _state_words(
     parent: np.random.SeedSequence, children: NDArray[np.uint32]
 ) -> NDArray[np.uint64]:
-    """[child, word]: what `SeedSequence` gives for the parent's key and one more number.
+    """[child, word]: what `SeedSequence` gives for the parent's key and a further number.
 
     NumPy promises never to change the algorithm, O'Neill's `seed_seq_fe`. The child's number is
-    mixed in last, so that all before it is done once.
+    mixed in last, so everything before it is computed only once.
     """
     assert isinstance(parent.entropy, int)
     seed_words = max(4, -(-parent.entropy.bit_length() // 32))
     key_words = sum(max(1, -(-number.bit_length() // 32)) for number in parent.spawn_key)
-    # one multiplication for each of the 16 steps that fill the pool, and for each further word
+    # one multiplication per step of the 16 that fill the pool, and four per further word
     multiplications = 16 + 4 * (seed_words - 4 + key_words)
     constant = 0x43B0D7E5 * pow(0x931E8875, multiplications, 1 << 32) % (1 << 32)
     state = np.empty((len(children), 8), np.uint32)

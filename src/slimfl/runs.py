@@ -1,4 +1,4 @@
-"""What runs leave, as a notebook wants it: numbers, a data frame, a figure, the trained network."""
+"""The results of runs for notebooks: numbers, a data frame, a figure, the trained network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Trained = tuple[Vector, nn.Module]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """One run: what was asked, what happened, and the network that it trained."""
+    """One run: the experiment, its rounds, and the trained network."""
 
     experiment: Experiment
     lines: list[RoundRecord]
@@ -41,9 +41,9 @@ class Run:
     folder: Path | None
     """The run folder; None for a run that stayed in memory."""
     provenance: dict[str, Any]
-    """Versions, the checksum of the data, and what is recorded of your own objects."""
+    """Versions, the checksum of the data, and fingerprints of your own objects."""
     trained: Callable[[], Trained] = field(repr=False)
-    """Gives the final model; a run that was loaded from a folder reads it when it is wanted."""
+    """Returns the final model; a loaded run reads it only then."""
 
     @cached_property
     def _trained(self) -> Trained:
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def network(self) -> nn.Module:
-        """The network with these parameters in it; `at` gives one width of it."""
+        """The network with these parameters; `at` gives one of its widths."""
         return self._trained[1]
 
     def at(self, width: float | str) -> nn.Module:
@@ -87,7 +87,7 @@ class Run:
         """One row per round, as a pandas data frame.
 
         Values per width are columns such as `accuracy_0.5x`, values per segment `delivered_1` and
-        so on. Of lists of devices it says how many there were.
+        so on. Lists of devices become their lengths.
         """
         return frame(round_rows([self.record]))
 
@@ -172,17 +172,17 @@ class Runs(Sequence[Run]):
 
     @property
     def final_accuracy(self) -> dict[str, float]:
-        """The mean over the runs, for the widths that all of them tested."""
+        """The mean over the runs, for widths that all of them tested."""
         each = [run.final_accuracy for run in self._runs]
         common = [width for width in each[0] if all(width in one for one in each)] if each else []
         return {width: fmean(one[width] for one in each) for width in common}
 
     def to_frame(self) -> DataFrame:
-        """One row per run and round, with what differs between the runs in columns of its own."""
+        """One row per run and round, with columns for settings that differ between the runs."""
         return frame(round_rows(self._records))
 
     def summary(self) -> DataFrame:
-        """One row per run: what differs, the final accuracies, energy and time on the air."""
+        """One row per run: the settings that differ, final accuracies, energy and airtime."""
         return frame(run_rows(self._records))
 
     def plot(self) -> Figure:
@@ -212,7 +212,7 @@ class Runs(Sequence[Run]):
 
 
 def _table(rows: list[dict[str, str]]) -> str:
-    """An HTML table; names may come from anybody's run folder, so everything is escaped."""
+    """An HTML table; everything is escaped, as names may come from a stranger's run folder."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     body = "".join(
@@ -223,7 +223,7 @@ def _table(rows: list[dict[str, str]]) -> str:
 
 
 def _shown(figure: Figure) -> Figure:
-    """A figure that a notebook shows by itself, also without pyplot and its backends."""
+    """A figure that a notebook displays, also without pyplot and its backends."""
 
     def png() -> bytes:
         buffer = io.BytesIO()

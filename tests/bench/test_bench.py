@@ -1,4 +1,4 @@
-"""The bench: runners that take turns, ratios with their spread, tables that show all rows."""
+"""The bench: interleaved runners, ratios with their spread, tables that show all rows."""
 
 import io
 import sys

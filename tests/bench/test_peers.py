@@ -1,4 +1,4 @@
-"""Peers of the bench, without installing any: the real ones take gigabytes and minutes."""
+"""Peers of the bench, without installing any, as real ones take gigabytes and minutes."""
 
 import hashlib
 import json

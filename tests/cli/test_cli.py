@@ -1,4 +1,4 @@
-"""The command line as a user meets it: results, JSON, wrong requests, speed of the help."""
+"""The command line as users see it: results, JSON, wrong requests, speed of the help."""
 
 import json
 import subprocess

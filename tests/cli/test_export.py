@@ -1,4 +1,4 @@
-"""`slimfl export` and `slimfl pick` as typed, also on the folders of strangers."""
+"""`slimfl export` and `slimfl pick` on the command line, also on a stranger's folders."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The help of every command: whole sentences, plain brackets, and the defaults that hold."""
+"""The help of every command: complete sentences, plain brackets, and correct defaults."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Progress in a log: a line now and then, with the time left."""
+"""Progress in a log: a line now and then, with the remaining time."""
 
 from slimfl.cli.jobs_bar import LINE_EVERY_S, progress_lines
 

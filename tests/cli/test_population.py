@@ -1,4 +1,4 @@
-"""`slimfl population show`, and wrong populations as a user meets them."""
+"""`slimfl population show`, and messages about wrong populations."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The bars of several runs: one for each, and one that says how long all of them will take."""
+"""The bars of several runs: one for each, and one for the remaining time of all."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""`slimfl compare` and `slimfl report`: which folders they take, and what they write."""
+"""`slimfl compare` and `slimfl report`: which folders they accept, and what they write."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a shell asks of the program itself: its version, and how words go on."""
+"""What a shell asks the program: its version, and completions."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A stranger's files on the command line: nothing that they name is imported, let alone called."""
+"""A stranger's files on the command line: nothing that they name is imported or called."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Equal shares: everybody gets as many, what was wanted as far as it lasts, nobody comes last."""
+"""Equal shares: all devices get the same number, close to their wishes, in no fixed order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Data as their authors have them: arrays, torch datasets, folders of images, Hugging Face."""
+"""The user's own data: arrays, torch datasets, folders of images, Hugging Face."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Who holds what: nobody shares a sample, nobody has too few, alpha does what it says."""
+"""The partition: no sample is shared, no device has too few, alpha works as documented."""
 
 import itertools
 

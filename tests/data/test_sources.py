@@ -1,4 +1,4 @@
-"""Where data come from: the order of the places, checksums, own folders, honest errors."""
+"""Sources of data: their order, checksums, own folders, clear errors."""
 
 import gzip
 import http.client

@@ -1,4 +1,4 @@
-"""The dataset made on the spot: always the same, balanced, and worth learning."""
+"""The synthetic dataset: always the same, balanced, and learnable."""
 
 import numpy as np
 import pytest

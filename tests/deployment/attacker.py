@@ -1,8 +1,7 @@
-"""A stranger on this machine: calls given addresses without any secret, with the standard library.
+"""A stranger on this machine: calls given addresses without secrets, with the standard library.
 
-It is run as a program, where possible as another user (its argument), and knows nothing but what it
-is given: JSON on its standard input, a list of calls. It prints what came of each: a status, or an
-error.
+It is run as a program, if possible as another user (its argument), and knows only its input: a list
+of calls as JSON on standard input. It prints the result of each: a status, or an error.
 """
 
 import base64

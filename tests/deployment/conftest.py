@@ -1,4 +1,4 @@
-"""The fake post office is that of the engine."""
+"""Uses the engine tests' fake message service."""
 
 import sys
 from pathlib import Path

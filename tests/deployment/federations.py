@@ -1,4 +1,4 @@
-"""What tests of real federations share."""
+"""Helpers for tests of real federations."""
 
 import socket
 import subprocess

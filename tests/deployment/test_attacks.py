@@ -1,6 +1,6 @@
-"""Attempts on a real federation, from this machine and through the address that a network sees.
+"""Attacks on a real federation, from this machine and through its public address.
 
-The stranger has no key and no secret; where the tests run as root, it is another user too.
+The attacker has no key and no secret; if the tests run as root, it is also another user.
 """
 
 import base64

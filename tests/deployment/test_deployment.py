@@ -1,4 +1,4 @@
-"""A real federation on loopback, with TLS and authenticated devices, and what may befall it.
+"""A real federation on loopback, with TLS and authenticated devices, and its failures.
 
 The tests share one federation, in the order of the file; its processes end with the last one.
 """

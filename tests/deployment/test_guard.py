@@ -1,4 +1,4 @@
-"""The gate, the signed app and the processes of tasks, each by itself."""
+"""The gate, the signed app and the processes of tasks, each tested separately."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The kit on disk: whose keys, which certificates, which scripts."""
+"""The kit on disk: keys, certificates and scripts."""
 
 import os
 import ssl

@@ -1,4 +1,4 @@
-"""Devices of a real federation on loopback train the models they were configured for, no others."""
+"""Devices of a real federation on loopback train only the models they were configured for."""
 
 import textwrap
 

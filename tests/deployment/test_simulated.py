@@ -1,4 +1,4 @@
-"""`slimfl run --engine flower` on Flower's simulation engine: as any other engine, bit for bit."""
+"""`slimfl run --engine flower` on Flower's simulation engine: bit for bit as other engines."""
 
 import json
 import os

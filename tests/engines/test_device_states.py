@@ -1,4 +1,4 @@
-"""The store of states is a dictionary, whatever of it is on the disk."""
+"""The store of states behaves like a dictionary, whichever part of it is on disk."""
 
 import random
 import threading

@@ -1,6 +1,6 @@
-"""Ray of `--on ray` and `--engine flower`: nobody else reaches it, and a kill leaves nothing.
+"""Ray of `--on ray` and `--engine flower`: others cannot reach it, and a kill leaves nothing.
 
-Processes are found here by their parents, which is not how the guard finds them.
+Processes are found here by their parents, unlike in the guard.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The code in the README and in the how-to guides runs as it stands."""
+"""The code in the README and in the how-to guides runs as printed."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The table of the mixed population, with numbers that can be worked out on paper."""
+"""The table of the mixed population, with numbers calculated by hand."""
 
 import importlib.util
 from pathlib import Path

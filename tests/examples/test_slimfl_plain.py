@@ -1,4 +1,4 @@
-"""The package is held to the plain reading of algorithm 2: same seed, same numbers."""
+"""The package against the plain implementation of algorithm 2: same seed, same numbers."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small runs to export, made once."""
+"""Small runs to export, each made once."""
 
 import os
 from importlib.util import find_spec

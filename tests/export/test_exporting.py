@@ -1,4 +1,4 @@
-"""Exported files compute what the run's network computes, alone, and leave nothing out."""
+"""Exported files compute the same as the run's network, without slimfl."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Which width is picked, against a naive search; energy presets; latency by a made-up clock."""
+"""Which width is picked, against a naive search; energy presets; latency with a fake clock."""
 
 import numpy as np
 import pytest

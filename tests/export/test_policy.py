@@ -1,4 +1,4 @@
-"""The width policy: what it never does, and what it answers."""
+"""The width policy: its guarantees and its answers."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""A run goes on with its own checkpoints, under its own settings, or not at all."""
+"""A run resumes only from its own checkpoints and with its own settings."""
 
 import json
 import re

@@ -1,3 +1,5 @@
+"""The convergence test: windows, thresholds and several widths."""
+
 from statistics import fmean, pstdev
 
 import numpy as np

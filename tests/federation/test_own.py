@@ -1,4 +1,4 @@
-"""Objects of the caller's own: a run is recorded as what it was, and resumed with that or not."""
+"""The caller's own objects: recorded in the run, which can only be resumed with them."""
 
 import shutil
 import tomllib

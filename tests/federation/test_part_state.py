@@ -1,4 +1,4 @@
-"""What methods and channels keep between rounds: stored as it is, or refused in a sentence."""
+"""The state of methods and channels between rounds: stored exactly, or refused in a sentence."""
 
 from dataclasses import dataclass
 

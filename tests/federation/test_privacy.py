@@ -1,4 +1,4 @@
-"""Differential privacy: what is clipped, how much noise, and what epsilon is told."""
+"""Differential privacy: clipping, the amount of noise, and the reported epsilon."""
 
 import json
 import math

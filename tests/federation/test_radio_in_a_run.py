@@ -1,4 +1,4 @@
-"""The radio's parts in a run: what is recorded fits them, and a run is resumed to the bit."""
+"""The radio's parts in a run: records match them, and a run resumes bit for bit."""
 
 import math
 

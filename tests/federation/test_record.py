@@ -1,4 +1,4 @@
-"""The one definition of a round's line: what a run writes passes, what no run writes does not."""
+"""The definition of a round's line: it accepts what runs write, and nothing else."""
 
 import json
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What is out of a private run is counted at least once, whatever happens to the folder."""
+"""Every release of a private run is counted at least once, whatever happens to the folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A run that is killed, damaged or starved of disk, and resumed, is the run that never was."""
+"""A run that was killed, damaged or out of disk space resumes to the same numbers."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Runs whose devices differ: who delivers what, who is missing why, and the same devices again."""
+"""Runs whose devices differ: deliveries, reasons for missing ones, and reuse of the devices."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What must never enter a model."""
+"""Updates that must never enter a model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a round reports of its local training: images, multiply-adds, the learning rate."""
+"""What a round reports about its local training: images, multiply-adds, learning rate."""
 
 from collections import Counter
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What a page would know from the events it got: a plain second reading of the protocol."""
+"""What a page knows from its events: a plain second implementation of the protocol."""
 
 import json
 from typing import Any

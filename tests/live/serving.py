@@ -1,4 +1,4 @@
-"""`slimfl watch` in a process of its own, as a user has it."""
+"""`slimfl watch` in its own process, as users run it."""
 
 import http.client
 import json

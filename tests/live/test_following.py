@@ -1,4 +1,4 @@
-"""Runs on the disk as a page learns of them: growing, torn, cut back, damaged, gone."""
+"""Runs on disk as a page sees them: growing, incomplete, cut, damaged, deleted."""
 
 import json
 import os

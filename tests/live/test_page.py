@@ -1,4 +1,4 @@
-"""The live page in a real browser: a run goes on, the page shows it, and nothing is lost."""
+"""The live page in a real browser: it follows a run, and nothing is lost."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The server over the wire: who is let in, what it answers, how it ends."""
+"""The server over the network: access, answers, shutdown."""
 
 import importlib.util
 import json

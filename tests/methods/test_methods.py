@@ -1,3 +1,5 @@
+"""SlimFL and Vanilla FL: what they assign, how they merge, and their names."""
+
 import pytest
 
 from slimfl.errors import RequestError

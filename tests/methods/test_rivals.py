@@ -1,4 +1,4 @@
-"""The rivals against naive loops: who trains what, what is sent, how it is merged."""
+"""The rival methods against naive loops: what is trained, sent and merged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The plain network and training algorithms in torch, against which the native engine is held."""
+"""The network and training algorithms in plain torch, as a reference for the native engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments cut the parameters without overlap or gap, where the network says so."""
+"""Segments cut the parameters without overlap or gap, as the network defines."""
 
 import itertools
 

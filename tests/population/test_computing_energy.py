@@ -1,4 +1,4 @@
-"""Computing energy: the numbers of the presets, and what does not depend on the preset."""
+"""Computing energy: the numbers of the presets, and ratios that do not depend on the preset."""
 
 from typing import get_args
 

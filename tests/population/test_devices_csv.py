@@ -1,4 +1,4 @@
-"""devices.csv: what was written is read back to the last digit, and what is wrong is refused."""
+"""devices.csv: values are read back exactly, and wrong ones are refused."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Devices drawn from classes: their distributions, and that they are a function of the seed."""
+"""Devices drawn from classes: their distributions, as a function of the seed."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Who takes part in a round, as a function of the seed."""
+
 import numpy as np
 
 from slimfl.config import FederationSection

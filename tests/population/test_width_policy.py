@@ -1,4 +1,4 @@
-"""Which width a device trains: never wider than it can, and as the policy says."""
+"""Which width a device trains: as the policy says, and never wider than it can."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A receiver that decodes literally, and splits that can be decoded."""
+"""A receiver that follows the definition literally, and splits that can be decoded."""
 
 import math
 

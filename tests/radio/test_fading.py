@@ -1,4 +1,4 @@
-"""Gains: exponential, one trace for all methods, no matter how many devices there are."""
+"""Gains: exponential, the same for all methods, independent of the number of devices."""
 
 import numpy as np
 import pytest

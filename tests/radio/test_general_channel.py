@@ -1,4 +1,4 @@
-"""The channel with every part exchanged: memory, attempts, energy, and what stays the paper's."""
+"""The channel with every part replaced: memory, attempts, energy, and what stays the same."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""Formula, simulation and an independent integral: three ways to every decoding probability.
+"""Formula, simulation and an independent integral for every decoding probability.
 
-The integral knows nothing of the package: it finds the gain from which a literal receiver decodes a
-message, and integrates a density that is written down here.
+The integral uses nothing of the package: it finds the gain from which a literal receiver decodes a
+message, and integrates a density that is defined here.
 """
 
 import itertools

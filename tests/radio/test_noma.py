@@ -1,4 +1,4 @@
-"""Two devices at once: a literal receiver, the closed form, and the channel that pairs devices."""
+"""Two devices at once: a literal receiver, the closed form, and the paired channel."""
 
 import itertools
 import math

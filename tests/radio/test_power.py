@@ -1,4 +1,4 @@
-"""The power split that makes D = sum 1/p_i smallest."""
+"""The power split that minimises D = sum 1/p_i."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Which segments ride in which message, at which rate and power."""
+"""Which segments are in which message, at which rate and power."""
 
 import pytest
 

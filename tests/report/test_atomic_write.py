@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and what a killed process left is removed."""
+"""A file is written completely or not at all, and remains of killed processes are removed."""
 
 import errno
 import multiprocessing

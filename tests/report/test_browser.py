@@ -1,4 +1,4 @@
-"""The report in a real browser: what a person sees is what the metrics say."""
+"""The report in a real browser shows what the metrics say."""
 
 import csv
 import time

@@ -1,4 +1,4 @@
-"""What is on the page can be seen, on a light and on a dark screen: WCAG 2, level AA."""
+"""Everything on the page is visible on a light and on a dark screen: WCAG 2, level AA."""
 
 import re
 from importlib import resources

@@ -1,3 +1,5 @@
+"""Static figures: what they draw, and the files they write."""
+
 import pytest
 
 from slimfl.config import RadioSection

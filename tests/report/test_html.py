@@ -1,3 +1,5 @@
+"""The HTML report: its sections, its numbers, and escaping."""
+
 import json
 import random
 import re

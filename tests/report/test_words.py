@@ -1,3 +1,5 @@
+"""The sentences and tables of a report."""
+
 import itertools
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""The archive: what goes in comes out, goes on as if never stopped, and cannot do harm."""
+"""The archive: cells come out as they went in, can be resumed, and cannot do harm."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Cells: known by what changes their rounds, shared between exhibits and scales, and growing."""
+"""Cells: identified by what changes their rounds, shared between exhibits and scales."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The exhibits that need no runs match the reading of the paper; the others follow their runs."""
+"""Exhibits without runs match the paper; the others follow their runs."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A network that only guesses gives no verdict on what the paper says of networks that learned."""
+"""A network that only guesses gives no verdict on the paper's claims."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The page says what the results say: in its numbers, its verdicts and its sentences."""
+"""The page agrees with the results: in its numbers, its verdicts and its sentences."""
 
 import base64
 import re

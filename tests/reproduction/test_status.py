@@ -1,4 +1,4 @@
-"""`slimfl reproduce status`: rounds, seconds and the time left."""
+"""`slimfl reproduce status`: rounds, seconds and the remaining time."""
 
 import json
 

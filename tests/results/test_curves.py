@@ -1,3 +1,5 @@
+"""Curves over rounds: bands over seeds, sums, arrivals."""
+
 import pytest
 
 from slimfl.results import group

@@ -1,4 +1,4 @@
-"""Who was heard and how good the model is for whom, worked out by hand."""
+"""Who was heard, and how good the model is for each device, calculated by hand."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Reading run folders: records, their order, refusals, and groups over seeds."""
+
 from pathlib import Path
 
 import pytest

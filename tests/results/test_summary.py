@@ -1,3 +1,5 @@
+"""The closing table: runs, groups over seeds, and the sum of Vanilla FL."""
+
 import json
 from statistics import pstdev, stdev
 

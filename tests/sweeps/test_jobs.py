@@ -1,4 +1,4 @@
-"""Jobs: run once, side by side as alone, and resumed where they stopped."""
+"""Jobs: run once, with the same results in parallel as alone, and resumed where they stopped."""
 
 import importlib.util
 import json

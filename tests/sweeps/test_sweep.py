@@ -1,4 +1,4 @@
-"""Sweeps from Python: which runs there are, that they are those of slimfl.run, and go on."""
+"""Sweeps from Python: their runs, equality with slimfl.run, and resuming."""
 
 import gc
 import subprocess

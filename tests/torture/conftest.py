@@ -1,4 +1,4 @@
-"""The torture room: what a program meets in bad times, on purpose and exhaustively.
+"""Torture tests: failures of the machine and hostile input, exhaustively.
 
 A test here has a small size, a seeded sample that always runs, and a large one that is marked
 `torture` and runs with `make torture` (`pytest --torture`).

@@ -1,4 +1,4 @@
-"""Count every change that a process makes below a folder, and let the k-th go wrong.
+"""Count every change that a process makes below a folder, and make the k-th fail.
 
 Changes are counted where Python passes them to the operating system: writes (also those of file
 objects), fsync, truncation, rename, removal and new folders.

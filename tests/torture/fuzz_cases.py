@@ -1,4 +1,4 @@
-"""Generated command lines and TOML files, made from the keys and limits that there are.
+"""Generated command lines and TOML files, from the existing keys and limits.
 
 A case is a function of its number. By construction none trains for long: keys that decide how much
 is computed get tiny values, or values that have to be refused.

@@ -1,4 +1,4 @@
-"""Hostile metrics files, partitions and experiments, each made from those of a real run."""
+"""Hostile metrics files, partitions and experiments, made from those of a real run."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A command in a process of its own, without the seconds that its imports take."""
+"""A command in its own process, without the seconds that its imports take."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """Generated TOML files and command lines: no traceback, no hang, status 0, 1 or 2.
 
-200 cases, and 2,000 others with `make torture`. SLIMFL_FUZZ_FIRST says where to begin: other
-numbers are other cases.
+200 cases, and 2,000 others with `make torture`. SLIMFL_FUZZ_FIRST is the first case: other numbers
+are other cases.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Optimisers whose state can leave and come back."""
+"""Optimisers whose state can be exported and imported."""
 
 import numpy as np
 import pytest

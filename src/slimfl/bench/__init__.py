@@ -1,4 +1,4 @@
-"""Engines and bare PyTorch side by side, in interleaved repetitions of one run.
+"""Compares engines and bare PyTorch in interleaved repetitions of one run.
 
-Nothing is imported here, so that a worker starts with no more than what its runner needs.
+Nothing is imported here, so that a worker imports only what its runner needs.
 """

@@ -1,4 +1,4 @@
-"""UL-MobileNet trained in bare PyTorch, with nothing of this package: what the engines are held to.
+"""UL-MobileNet in bare PyTorch without this package: the reference for the engines.
 
 The plain loop is that of a tutorial: one process, all cores, `channels_last`. The best bare loop is
 the same on one core with glibc's allocator tuned, in one process for each core, and with average

@@ -1,4 +1,4 @@
-"""Images for the bench: arithmetic takes the same time on any, so none need be downloaded."""
+"""Random images for the bench: arithmetic takes the same time on any, so none are downloaded."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Peers: other frameworks doing the same work, each in an environment of its own.
+"""Peers: other frameworks that do the same work, each in its own environment.
 
 A peer is a folder with `requirements.txt` and `worker.py`. Its worker speaks the protocol of
 `worker.py` and uses nothing of this package; what peers have in common is in `common`, beside
@@ -17,9 +17,9 @@ from slimfl.bench.runners import STARTED, Runner
 from slimfl.bench.work import Work
 from slimfl.errors import RequestError, RunError
 
-#: Where environments are kept unless said otherwise; git does not look there.
+#: Default folder for environments, which git ignores.
 CACHE = Path(".benchmarks") / "peers"
-#: Downloads may be slow, but a hanging one must end.
+#: Timeout for installations: downloads may be slow, but must end.
 INSTALL_S = 1800
 
 
@@ -31,7 +31,7 @@ def find_peers(root: Path) -> list[Path]:
 
 
 def peer_runner(folder: Path, work: Work, cache: Path = CACHE) -> Runner:
-    """The peer as a runner of the bench; makes its environment if there is none."""
+    """The peer as a runner of the bench; creates its environment if necessary."""
     if work.kind != "fedavg" or work.cohort not in (None, work.devices):
         raise RequestError(
             f"The peer {folder.name!r} does federated averaging with all devices only: ask for the "
@@ -44,7 +44,7 @@ def peer_runner(folder: Path, work: Work, cache: Path = CACHE) -> Runner:
 
 
 def prepare_environment(folder: Path, cache: Path = CACHE) -> Path:
-    """The Python of the peer's environment, made anew when its requirements have changed."""
+    """The Python of the peer's environment, which is rebuilt when its requirements change."""
     requirements = folder / "requirements.txt"
     environment = cache.resolve() / folder.name
     stamp, python = environment / "requirements.sha256", environment / "bin" / "python"
@@ -56,7 +56,7 @@ def prepare_environment(folder: Path, cache: Path = CACHE) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     first = requirements.read_text().splitlines()[:1]
     if first and first[0].startswith("torch=="):
-        # alone and first: left to choose, the resolver takes a build with gigabytes of CUDA
+        # alone and first: otherwise the resolver picks a build with gigabytes of CUDA
         _call(folder.name, [*pip, first[0]])
     _call(folder.name, [*pip, "--requirement", str(requirements)])
     stamp.write_text(digest)

@@ -1,16 +1,16 @@
-"""Ratios with their spread: the machine is shared, so seconds mean little."""
+"""Ratios with their spread, as seconds mean little on a shared machine."""
 
 from collections.abc import Sequence
 from statistics import median
 
 
 def rates(results: Sequence[dict[str, float]]) -> list[float]:
-    """Images a second in every repetition."""
+    """Images per second in every repetition."""
     return [result["images"] / result["seconds"] for result in results]
 
 
 def ratio(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
-    """How many times b goes into a, repetition by repetition."""
+    """a / b, repetition by repetition."""
     each = [x / y for x, y in zip(a, b, strict=True)]
     return spread(each)
 

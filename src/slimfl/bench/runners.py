@@ -1,4 +1,4 @@
-"""Runners that take turns: the processes of `worker.py`, started once and told when to work."""
+"""Runners that take turns: processes of `worker.py`, started once and triggered for each turn."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from typing import Any, Self
 from slimfl.bench.work import Work
 from slimfl.errors import RunError
 
-#: In a command, the place of the time at which its process is launched.
+#: Placeholder in a command for the time at which its process is launched.
 STARTED = "@started"
 
 
@@ -32,7 +32,7 @@ class Runner:
         return self
 
     def launch(self) -> None:
-        """Start the processes, unless they were started already."""
+        """Start the processes unless they are running."""
         if self.processes:
             return
         for command in self.commands:
@@ -80,7 +80,7 @@ class Runner:
         for process in self.processes:
             assert process.stdout is not None
             line = process.stdout.readline()
-            # a library may print of its own accord; the protocol's lines are JSON objects
+            # skip what libraries print: the protocol's lines are JSON objects
             while line and not line.startswith("{"):
                 line = process.stdout.readline()
             if not line:
@@ -104,9 +104,9 @@ def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
 def interleave(
     runners: Sequence[Runner], repetitions: int, launch_together: bool = False
 ) -> dict[str, list[dict[str, float]]]:
-    """All runners in turn, again and again: what disturbs one repetition disturbs all alike.
+    """All runners in turn, repeatedly, so that disturbances affect all of them equally.
 
-    Launched together they are ready sooner, but their start-up times mean nothing.
+    Launched together, they are ready sooner, but their start-up times are meaningless.
     """
     with ExitStack() as stack:
         if launch_together:

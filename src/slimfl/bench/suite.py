@@ -29,15 +29,15 @@ LABELS = {
     FLOWER: "slimfl, flower engine",
 }
 
-#: How the cost grows: the cohort stays at 100 devices of 5 images while the population grows.
+#: Population sizes for the growth of the cost; the cohort stays at 100 devices with 5 images.
 POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)
-#: Images of all devices together while the number on each of them grows.
+#: Total number of images while the number per device grows.
 LOCAL_TOTAL = 4_000
 #: Devices and images per device on which other frameworks are compared.
 PEER_WORK = ((10, 500), (200, 20))
 PEER_REPETITIONS = 3
-#: How many times less work the slowest runner does.
+#: The slowest runner does this many times less work.
 PLAIN_SHARE = 4
 WIDTH_LISTS = ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 0.5, 0.75, 1.0))
 
@@ -81,7 +81,7 @@ def benchmark(
 
 
 def _engines(work: Work, repetitions: int, native: bool) -> dict[str, Any]:
-    # the plain loop takes one device after the other, so a few tell its speed as well as all
+    # the plain loop trains one device after the other, so a few devices show its speed
     few = replace(work, devices=max(1, work.devices // PLAIN_SHARE))
     runners = [local_runner("torch", work), local_runner(PLAIN, few)]
     runners.append(local_runner(BEST, work, processes=available_cores()))
@@ -156,7 +156,7 @@ def flower_simulation(work: Work) -> Runner:
 
 
 def _overhead_ms(work: Work, through: Results, here: Results) -> dict[str, float]:
-    """What a device costs more in a round through Flower than in this process."""
+    """The extra cost per device and round of Flower over this process."""
     more = [a["seconds"] - b["seconds"] for a, b in zip(through, here, strict=True)]
     return spread([1000 * seconds / work.devices for seconds in more])
 

@@ -1,4 +1,4 @@
-"""The bench's results for a person."""
+"""The bench's results as tables."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from slimfl.bench.suite import LABELS
 
 
 def tables(document: dict[str, Any]) -> RenderableType:
-    """One table a kind of work, then the growth of the cost."""
+    """One table per kind of work, then the growth of the cost."""
     parts: list[RenderableType] = []
     for kind, row in document["rows"].items():
         parts.append(_runners(kind, row))

@@ -10,7 +10,7 @@ METHODS = {"sustrain": "slimfl", "fedavg": "vanilla-1.0x"}
 
 @dataclass(frozen=True)
 class Work:
-    """A number of devices with equally many images each, one local epoch in batches."""
+    """A number of devices with the same number of images each, one local epoch in batches."""
 
     kind: str = "sustrain"
     devices: int = 20
@@ -18,7 +18,7 @@ class Work:
     batch_size: int = 64
     widths: tuple[float, ...] = (0.5, 1.0)
     cohort: int | None = None
-    """Devices asked a round; all when absent."""
+    """Number of devices asked per round; all by default."""
 
     @property
     def held(self) -> int:
@@ -31,7 +31,7 @@ class Work:
         return (self.cohort or self.devices) * self.images_per_device
 
     def experiment(self, engine: str, threads: int | None = None) -> Experiment:
-        """The same as an experiment over a perfect channel, with no evaluation between rounds."""
+        """The work as an experiment over a perfect channel, without evaluation between rounds."""
         return build(
             {
                 "method": METHODS[self.kind],

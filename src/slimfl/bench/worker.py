@@ -1,4 +1,4 @@
-"""A process that does one runner's work whenever it is told to.
+"""A process that does one runner's work on request.
 
 Runners are processes of their own because thread counts and allocator settings are process-wide. A
 worker prints a line of JSON when it is ready, and one for each line it reads; it uses no time while
@@ -16,14 +16,14 @@ from pathlib import Path
 
 from slimfl.bench.work import Work
 
-#: Does the work once and says how much of what it did.
+#: Does the work once and returns the amounts of work done.
 DoWork = Callable[[], dict[str, float]]
 
 
 def serve(prepare: Callable[[], DoWork], started: float) -> None:
     """Prepare, then do the work once for every line on standard input."""
     do_work = prepare()
-    do_work()  # the first round pays for buffers and caches
+    do_work()  # warm-up: the first round fills buffers and caches
     print(json.dumps({"startup_s": time.time() - started}), flush=True)
     for _ in sys.stdin:
         begin = time.perf_counter()
@@ -81,7 +81,7 @@ def evaluation_runner(work: Work, engine: str) -> DoWork:
 
 
 def bare_runner(work: Work, tuned: bool) -> DoWork:
-    """Bare PyTorch; `tuned` is one core's share of the best that can be written."""
+    """Bare PyTorch; `tuned` is one core's share of the best possible loop."""
     import torch
 
     from slimfl.bench.bare_torch import BareLoop

@@ -1,6 +1,6 @@
-"""The `slimfl` command: what it offers, and how it ends.
+"""The `slimfl` command: its subcommands, and how errors end it.
 
-Commands import what they need when they run, so that `slimfl --help` answers at once.
+Commands import what they need when they run, so that `slimfl --help` is fast.
 """
 
 import errno
@@ -71,19 +71,19 @@ app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")
 
 
-#: Errors of the operating system for which the name that was given is to blame.
+#: Errors of the operating system that are caused by the given name.
 NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ, errno.EACCES, errno.ENOTDIR,
          errno.EISDIR)  # fmt: skip
 
 
-#: Characters of a sentence; some list all that there is.
+#: Maximum length of an error message; some list all choices.
 LONGEST = 1500
 
 
 def main() -> None:
-    """Run a command; what goes wrong becomes one sentence and a status, never a traceback."""
-    # importing torch makes 260,000 objects that stay; to look for garbage among them after every
-    # 700 new ones, the default, would take a sixth of the import time
+    """Run a command; errors become one sentence and a status, never a traceback."""
+    # importing torch creates 260,000 permanent objects; with the default threshold of 700, garbage
+    # collection would take a sixth of the import time
     gc.set_threshold(100_000)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
@@ -98,13 +98,13 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except OSError as error:  # a path that nobody foresaw, or a failing disk
+    except OSError as error:  # an unexpected path, or a failing disk
         where = f"{error.filename}: " if error.filename else ""
         _end(f"slimfl: {where}{error.strerror or error}", 2 if error.errno in NAMES else 1)
 
 
 def _end(sentence: str, status: int) -> None:
-    # one line of readable length, whatever stands in a path or was typed
+    # one line of readable length, whatever the user typed
     if len(sentence) > LONGEST:
         sentence = f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
     print("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence), file=sys.stderr)

@@ -44,7 +44,7 @@ def bench(
     if peers and not found:
         raise RequestError(f"there are no runners in {peers_dir}; give --peers-dir another folder")
     if out is not None:
-        check_writable(out)  # not after the work
+        check_writable(out)  # before the work, not after it
     document = benchmark(
         repetitions,
         images,

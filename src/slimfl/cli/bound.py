@@ -1,4 +1,4 @@
-"""`slimfl bound`: theorem 1, alone or beside a measurement on a convex problem."""
+"""`slimfl bound`: theorem 1, alone or with a measurement on a convex problem."""
 
 import math
 from pathlib import Path
@@ -21,16 +21,16 @@ from slimfl.cli.radio import (
 if TYPE_CHECKING:
     from slimfl.config import RadioSection
 
-#: What the options stand for where nothing is measured.
+#: Defaults of the options if nothing is measured.
 DEFAULTS = {
     "--smoothness": 1.0,
     "--strong-convexity": 0.1,
     "--delta": 1.0,
     "--initial-distance-squared": 1.0,
 }
-#: Most devices, over all repetitions, whose gradients `--measure` holds side by side.
+#: Maximum number of devices, over all repetitions, whose gradients `--measure` keeps in memory.
 MOST_DEVICES = 1_000_000
-#: Most gradients of a measurement.
+#: Maximum number of gradients in a measurement.
 MOST_GRADIENTS = 10_000_000_000
 
 
@@ -167,7 +167,7 @@ def _check_size(devices: int, repetitions: int, rounds: int) -> None:
 
 
 def _rounds(last: int) -> list[int]:
-    """Enough for a smooth curve, and the rounds that the table shows."""
+    """Enough rounds for a smooth curve, including those of the table."""
     import numpy as np
 
     return sorted({*np.geomspace(1, last, 200).round().astype(int).tolist(), *_shown(last)})
@@ -260,7 +260,7 @@ def _draw(curves: dict[str, Any], out: Path) -> str:
 
 
 def _document(curves: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """What is printed: the rounds of the table only."""
+    """The document to print, with only the rounds of the table."""
     from slimfl.theory.bound import learning_rate
 
     columns = ("bound_paper", "bound_sharp", "measured", "standard_error", "low", "high")

@@ -1,4 +1,4 @@
-"""`slimfl cost`: what every width and segment of a network costs."""
+"""`slimfl cost`: the cost of every width and segment of a network."""
 
 import math
 from dataclasses import asdict
@@ -17,7 +17,7 @@ PAPER = {
 }
 
 
-#: Values of one image, which passes the network once at every width.
+#: Maximum number of values in an image, which passes through the network once per width.
 MOST_VALUES = 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""`slimfl export` and `slimfl pick`: a model leaves the laboratory, at the width that suits."""
+"""`slimfl export` and `slimfl pick`: export a model, and choose its width."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command as an error does: with clean-up, one sentence and a status."""
+"""Ctrl-C and SIGTERM end a command like an error: with clean-up, one sentence and a status."""
 
 import signal
 import threading
@@ -9,15 +9,15 @@ from types import FrameType
 
 from slimfl.errors import Interrupted
 
-#: A terminal, a shell and `make` may all pass on the same Ctrl-C; it counts once in this time.
+#: A terminal, a shell and `make` may all forward the same Ctrl-C; within this time it counts once.
 SAME_S = 1.0
 
 
 @contextmanager
 def interrupts_raise() -> Iterator[None]:
-    """Have SIGINT and SIGTERM raise `Interrupted`.
+    """Make SIGINT and SIGTERM raise `Interrupted`.
 
-    Python's own KeyboardInterrupt does not serve: typer ends the command on it without a word.
+    Python's own KeyboardInterrupt does not work here, as typer silently ends the command on it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -32,7 +32,7 @@ def interrupts_raise() -> Iterator[None]:
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as in a shell script's background job
+        if handler is not signal.SIG_IGN:  # as in a background job of a shell script
             signal.signal(number, raise_interrupted)
     try:
         yield
@@ -43,7 +43,7 @@ def interrupts_raise() -> Iterator[None]:
 
 @contextmanager
 def resumed_by(command: str) -> Iterator[None]:
-    """Inside this, whoever interrupts is told to go on with `command`."""
+    """Inside the block, the message after an interrupt names `command` to continue."""
     try:
         yield
     except Interrupted as interrupted:

@@ -1,4 +1,4 @@
-"""One bar for many runs; in a log, a line now and then."""
+"""One progress bar for many runs; in a log, a line now and then."""
 
 import sys
 import time
@@ -11,13 +11,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from slimfl.cli.output import duration
 from slimfl.sweeps import Watcher
 
-#: Between two lines of a log.
+#: Interval between two lines of a log.
 LINE_EVERY_S = 600.0
 
 
 @contextmanager
 def jobs_bar(console: Console) -> Iterator[Watcher]:
-    """A bar over all runs, weighed by their work, with the time left."""
+    """A bar over all runs, weighted by their work, with the remaining time."""
     if not (sys.stdout.isatty() and console.is_terminal):
         yield progress_lines(lambda line: console.print(line, highlight=False, soft_wrap=True))
         return
@@ -42,7 +42,7 @@ def jobs_bar(console: Console) -> Iterator[Watcher]:
 def progress_lines(
     say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
 ) -> Watcher:
-    """A line every ten minutes for who runs it in the background and reads a log."""
+    """A line every ten minutes, for logs of background jobs."""
     began: tuple[float, float] | None = None
     said = clock()
 
@@ -50,7 +50,7 @@ def progress_lines(
         nonlocal began, said
         now = clock()
         if began is None:
-            began = now, done  # work of earlier calls tells nothing of the pace
+            began = now, done  # work of earlier calls does not count for the speed
         if now - said < LINE_EVERY_S:
             return
         said = now

@@ -1,4 +1,4 @@
-"""How commands speak: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 import errno
 import json
@@ -34,14 +34,14 @@ DataDir = Annotated[
 
 
 def show(*renderables: "RenderableType") -> None:
-    """Print a result for a person."""
+    """Print a result for people."""
     from rich.console import Console
 
     from slimfl.report.tables.fitting import fitting
 
-    # a file or a pipe has no width unless COLUMNS says one
+    # a file or a pipe has no width unless COLUMNS sets one
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110
-    # no markup: square brackets in names and paths are brackets
+    # no markup, as names and paths may contain square brackets
     console = Console(width=width, markup=False, emoji=False)
     for renderable in renderables:
         for part in fitting(renderable, console):
@@ -49,24 +49,24 @@ def show(*renderables: "RenderableType") -> None:
 
 
 def show_json(document: Any) -> None:
-    """Print a result for a program."""
+    """Print a result for programs."""
     print(json.dumps(document, indent=2, allow_nan=False, default=str))
 
 
 def aside() -> "Console":
-    """Where progress and remarks go."""
+    """The console for progress and remarks."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False)
 
 
 def finite(value: float) -> float | None:
-    """JSON has no infinity: such a value is null."""
+    """None for an infinite value, as JSON has no infinity."""
     return value if abs(value) != float("inf") and value == value else None
 
 
 def duration(seconds: float) -> str:
-    """A time for a person.
+    """A duration for people.
 
     >>> duration(40), duration(90 * 60), duration(150)
     ('1 min', '1 h 30 min', '2 min')
@@ -92,7 +92,7 @@ def floats(text: str | None, option: str) -> tuple[float, ...] | None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written before the work whose result it is to hold."""
+    """Refuse a file that cannot be written, before the work for its contents begins."""
     from slimfl.errors import RequestError
 
     try:

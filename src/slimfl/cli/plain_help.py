@@ -1,4 +1,4 @@
-r"""Help as plain text, where typer's own is made for rich.
+r"""Help as plain text, as typer's own is made for rich.
 
 typer writes `\[default: 1]` for rich to read as a bracket, whether rich prints it or not; and with
 click 8.5 and later typer before 0.21, which Flower asks for, loses what arguments are for.
@@ -11,12 +11,12 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
-#: A default that is said in words stands in parentheses that say nothing more.
+#: A default in words, which typer puts into redundant parentheses.
 _IN_WORDS = re.compile(r"\[default: \((.*?)\)([;\]])")
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help has brackets where brackets are meant."""
+    """A command whose help shows brackets correctly."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -25,7 +25,7 @@ class PlainCommand(TyperCommand):
                 parameter.help = _meant(self.callback, parameter.name)
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """Nothing: click since 8.5 would list them here, typer does so among the options."""
+        """Nothing, as typer lists arguments among the options; click since 8.5 would do it here."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options with their help, under headings."""
@@ -57,7 +57,7 @@ def _format_parameters(command: Any, ctx: Any, formatter: Any) -> None:
 
 
 def _meant(function: Any, name: Any) -> str | None:
-    """What the function behind a command says that an argument is for."""
+    """The help text of an argument in the function behind a command."""
     annotation = inspect.signature(function).parameters[name].annotation
     notes = getattr(annotation, "__metadata__", ())
     return next((note.help for note in notes if isinstance(note, ArgumentInfo)), None)

@@ -19,7 +19,7 @@ population = typer.Typer(
     cls=PlainGroup,
 )
 
-#: Devices that are listed one by one in JSON.
+#: Maximum number of devices listed one by one in JSON.
 MOST_LISTED = 10_000
 
 

@@ -1,7 +1,7 @@
-"""The progress bars of runs: accuracy of every width, rounds per second, time left of each and all.
+"""The progress bars of runs: accuracies, rounds per second, remaining time of each and all.
 
-Runs of several methods take different times per round, so the bar of all of them counts rounds
-weighed by their work.
+Runs of several methods take different times per round, so the bar for all of them counts rounds
+weighted by their work.
 """
 
 import sys
@@ -17,12 +17,12 @@ from slimfl.federation import Callback, RoundRecord
 from slimfl.nn import Vector
 from slimfl.sweeps import Job
 
-#: How far back the pace is taken from: the bar of all runs must not jump with each of them.
+#: Time window for the speed: the bar for all runs must not jump with each of them.
 PACE_S = 600.0
 
 
 def progress_bar(console: Console, clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Bars on standard error, silent unless a person watches standard output."""
+    """Bars on standard error, hidden unless standard output is a terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
@@ -57,16 +57,16 @@ class AllRuns:
         return sum(job.effort * self.rounds[name] for name, job in self.jobs.items())
 
     def reached(self, name: str, round: int) -> None:
-        """A run has that many rounds behind it."""
+        """A run has finished this round."""
         self.rounds[name] = round
         self.tell()
 
     def ended(self, name: str) -> None:
-        """A run is over, perhaps before its last round."""
+        """A run has ended, perhaps before its last round."""
         self.reached(name, self.jobs[name].rounds)
 
     def tell(self) -> None:
-        """Draw how far all runs are."""
+        """Update the bar."""
         if self.task is None:
             return
         finished = sum(self.rounds[name] >= job.rounds for name, job in self.jobs.items())
@@ -95,7 +95,7 @@ class ProgressCallback(Callback):
         )
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
-        """One round further."""
+        """Advance by one round."""
         self.runs.reached(self.name, record.round)
         if self.task is None:
             return
@@ -107,5 +107,5 @@ class ProgressCallback(Callback):
         self.progress.update(self.task, completed=record.round, **fields)
 
     def on_end(self) -> None:
-        """A run that stopped early leaves nothing to wait for."""
+        """Tell the bar for all runs, as the run may have stopped early."""
         self.runs.ended(self.name)

@@ -1,4 +1,4 @@
-"""`slimfl reproduce`: the paper's tables and figures, ours beside them, and a verdict on each."""
+"""`slimfl reproduce`: the paper's tables and figures, our results, and a verdict on each."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from slimfl.reproduction.cells.status import Status
     from slimfl.reproduction.exhibits.exhibit import Exhibit
 
-#: What `slimfl reproduce WORDS` stands for where the first word is no command.
+#: The command of `slimfl reproduce WORDS` if the first word is no command.
 DEFAULT = "make"
 _HELP = ("-h", "--help")
 
@@ -43,7 +43,7 @@ Archive = Annotated[
 CACHE, ARCHIVE = Path("reproduction/cells"), Path("results/cells")
 
 
-#: The results of a reproduction take a tenth of this.
+#: Maximum size of results.json; typical ones have a tenth of this.
 MOST_BYTES = 1 << 25
 
 
@@ -252,7 +252,7 @@ def _time_left(found: "Status") -> str:
 
 
 def _earlier(path: Path) -> Any:
-    """The results of an earlier reproduction, read before the work with which to compare them."""
+    """The results of an earlier reproduction, read before the work begins."""
     from json import loads
 
     from slimfl.errors import RequestError
@@ -267,7 +267,7 @@ def _earlier(path: Path) -> Any:
 
 
 def _compared(document: dict[str, Any], before: Any, path: Path) -> tuple[list[str], bool]:
-    """What differs, and whether every digit has to agree."""
+    """The differences, and True if every digit has to agree."""
     from slimfl.errors import RequestError
     from slimfl.reproduction.judging.check import differences, same_engine
 

@@ -1,4 +1,4 @@
-"""`slimfl compare` and `slimfl report`: look at runs that are there."""
+"""`slimfl compare` and `slimfl report`: look at existing runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ Runs = Annotated[
     typer.Argument(help="Run folders, or folders that have runs up to two levels below."),
 ]
 
-#: What a browser opens as a page.
+#: Suffixes that a browser opens as a page.
 PAGES = (".html", ".htm")
 
 
@@ -66,7 +66,7 @@ def report(
 
 
 def _found(paths: list[Path]) -> list["RunRecord"]:
-    """The runs at these paths, also those of the groups inside a folder such as `runs/`."""
+    """The runs at these paths, including groups inside a folder such as `runs/`."""
     from slimfl.results import find
 
     return find(folder for path in paths for folder in _groups(path))

@@ -31,10 +31,10 @@ Certificates = Annotated[
     ),
 ]
 
-#: Points of a grid, each of which is a run or more.
+#: Maximum number of points of a grid, each of which is at least one run.
 MOST_POINTS = 10_000
 
-#: SlimFL beside Vanilla FL at every width: the comparison of the paper.
+#: SlimFL and Vanilla FL at every width: the comparison of the paper.
 DEFAULT_METHODS = "slimfl,vanilla-all"
 
 
@@ -142,8 +142,8 @@ def run(
     check_free(group, planned)
 
     if link:
-        link.nodes()  # it answers
-    # everything is checked and laid out before the first round, so that resume knows the whole plan
+        link.nodes()  # fails early if it does not answer
+    # check and create everything before the first round, so that resume knows the whole plan
     texts, engines = _checked(planned)
     if link:
         engines = [f"flower engine with the SuperLink at {link.address}"]
@@ -182,8 +182,8 @@ def resume(
     command = _resume_command(run, superlink, root_certificates, data_dir)
     with resumed_by(command), existing_group(run) as folders:
         for folder in folders:
-            if folder.intact_metrics().damage is None:  # else rounds are run again
-                load(folder.path)  # what could not be reported at the end is refused now
+            if folder.intact_metrics().damage is None:  # otherwise rounds are run again
+                load(folder.path)  # refuse now what could not be reported at the end
         experiments = [folder.experiment() for folder in folders]
         for one in experiments:
             check_trackers(one.track)
@@ -206,7 +206,7 @@ def _resume_command(
     certificates: Path | None,
     data_dir: Path | None = None,
 ) -> str:
-    """What to type to go on with a folder in the same way."""
+    """The command that resumes a folder in the same way."""
     import shlex
 
     from slimfl.naming import trusted
@@ -222,9 +222,9 @@ def _resume_command(
 
 
 def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str]]:
-    """What the experiment.toml of every run will say, and which engines were chosen, and why.
+    """The experiment.toml of every run, and the chosen engines with reasons.
 
-    To prepare every run shows now what would fail in its first round.
+    Preparing every run reveals now what would fail in its first round.
     """
     from slimfl import config
     from slimfl.federation import Simulation
@@ -239,7 +239,7 @@ def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str
 
 
 def _points(grid: list[str]) -> list[tuple[str, ...]]:
-    """The points of a grid, each as the overrides that make it."""
+    """The points of a grid, each as a tuple of overrides."""
     import itertools
 
     from slimfl.errors import RequestError
@@ -279,7 +279,7 @@ def _side_by_side(folders: list["RunFolder"], on: str, data_dir: Path | None = N
 
 
 def _found_in(experiment: "Experiment", data_dir: Path | None) -> "Experiment":
-    """An experiment whose data are in another folder than they were."""
+    """An experiment whose data has moved to another folder."""
     if data_dir is None:
         return experiment
     moved = experiment.data.model_copy(update={"dir": data_dir.absolute()})

@@ -13,7 +13,7 @@ from slimfl.cli.output import Json, aside, show_json
 
 #: Where `slimfl run` puts runs.
 RUNS = Path("runs")
-#: A token of one's own, so that open pages go on after a restart of the server.
+#: Environment variable for a fixed token, so that open pages survive a restart of the server.
 TOKEN = "SLIMFL_WATCH_TOKEN"
 
 
@@ -79,5 +79,5 @@ def _own_token() -> str | None:
 
 
 def _has_screen() -> bool:
-    """Without one, Python would start a text browser in this terminal."""
+    """True if there is a screen; without one, Python would start a text browser in the terminal."""
     return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

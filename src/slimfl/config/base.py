@@ -1,4 +1,4 @@
-"""What sections are made of: the base class, and numbers with their limits."""
+"""The base class of sections, and types of numbers with their limits."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 def at_least(low: float) -> AfterValidator:
-    """A lower limit beside `gt=0`, so that zero is told from too small."""
+    """A lower limit besides `gt=0`, so that messages distinguish zero from too small."""
 
     def check(value: float) -> float:
         if value < low:
@@ -16,8 +16,8 @@ def at_least(low: float) -> AfterValidator:
     return AfterValidator(check)
 
 
-# Every number has limits, far outside of what makes sense, within which no formula overflows and
-# nothing that is allocated in proportion to it takes gigabytes.
+# Every number has limits, far beyond what makes sense, within which no formula overflows and no
+# array takes gigabytes.
 Positive = Annotated[float, Field(gt=0, le=1e12), at_least(1e-12)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
@@ -28,6 +28,6 @@ Rate = Annotated[float, Field(gt=0, le=100), at_least(1e-6)]
 
 
 class Section(BaseModel):
-    """A part of the description; it accepts known keys only and never changes."""
+    """A part of the description; it accepts only known keys and is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from slimfl.files import read_regular
 
-#: No table needs more.
+#: Maximum size of a table.
 MOST_BYTES, MOST_ROWS = 1 << 18, 2000
 
 
 def read_table(path: Path) -> tuple[tuple[float, ...], ...]:
-    """The rows of a file; a first line that is not numbers is its heading."""
+    """The rows of a file; a first line without numbers is its heading."""
     try:
         lines = read_regular(path, MOST_BYTES).decode().splitlines()
     except FileNotFoundError:

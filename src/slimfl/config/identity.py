@@ -1,7 +1,7 @@
-"""What the rounds of a run depend on: two experiments that agree in it run the same rounds.
+"""What the rounds of a run depend on: experiments that agree in it run the same rounds.
 
-A run may go on with more rounds, on another number of cores or with its data in another place. It
-may not go on with another learning rate.
+A run may be resumed with more rounds, on another number of cores or with its data in another place,
+but not with another learning rate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from slimfl.config.base import Section
 from slimfl.config.sections import Experiment
 
 #: What no round depends on: where a run computes, who watches it, how often it is saved, when it
-#: ends, and how long it waits. How often it is evaluated counts: it shows in the metrics.
+#: ends, and how long it waits. The evaluation interval is not listed, as it affects the metrics.
 _CIRCUMSTANCES: dict[str, bool | set[str]] = {
     "rounds": True,
     "threads": True,
@@ -35,16 +35,16 @@ _CIRCUMSTANCES: dict[str, bool | set[str]] = {
 def round_dependencies(experiment: Experiment) -> dict[str, Any]:
     """The values that the rounds depend on, as JSON, under dotted keys.
 
-    A key with its default value is left out, so that a key which does not exist yet changes
-    nothing for the runs made before it.
+    Keys with default values are left out, so that a key added later changes nothing for earlier
+    runs.
     """
     values, defaults = _values(experiment), _values(Experiment())
     chosen = {key: value for key, value in values.items() if value != defaults[key]}
     if experiment.training.schedule == "cosine":
-        # the one schedule whose rate depends on how many rounds there will be
+        # the only schedule whose rate depends on the number of rounds
         chosen["rounds"] = experiment.rounds
     if experiment.device == "cpu":
-        del chosen["device"]  # where all runs were computed before there was a choice
+        del chosen["device"]  # all runs were on the CPU before there was a choice
     if experiment.engine != "flower":
         chosen.pop("flower.device_engine", None)
     return chosen

@@ -16,7 +16,7 @@ from slimfl.errors import RequestError
 from slimfl.files import read_regular
 from slimfl.naming import module_of
 
-#: No description of an experiment is longer, and none is of more runs.
+#: Maximum size of a file, and maximum number of experiments in it.
 MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000
 
 
@@ -35,8 +35,8 @@ def load(
 ) -> list[Experiment]:
     """The experiments of a TOML file, changed by `key=value` overrides, then by keyword values.
 
-    `method` and `seed` may be lists there, which gives one experiment for each combination. Dotted
-    keywords are passed with two underscores: `data__alpha=0.1`.
+    `method` and `seed` may be lists, which gives one experiment per combination. Dotted keywords
+    are passed with two underscores: `data__alpha=0.1`.
     """
     tree: dict[str, Any] = {}
     if path is not None:
@@ -49,7 +49,7 @@ def load(
         raise RequestError("method and seed each need at least one value")
     if len(methods) * len(seeds) > MOST_EXPERIMENTS:
         raise RequestError(f"method and seed give more than {MOST_EXPERIMENTS:,} runs; give fewer")
-    # beside a method of one's own, the options are for that one alone
+    # among several methods, the options are for the user's own
     mixed = any(module_of(m) is not None for m in methods)
     plain = {key: value for key, value in tree.items() if key != "method_options"}
     trees = [plain if mixed and module_of(m) is None else tree for m in methods]
@@ -61,7 +61,7 @@ def load(
 
 
 def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
-    """What overrides and keywords alone name: the user's own word, unlike what a file says."""
+    """Names in overrides and keywords, which the user typed, unlike names in a file."""
     tree: dict[str, Any] = {}
     change(tree, overrides, values)
     named = []
@@ -78,7 +78,7 @@ def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The contents of a TOML file, or one sentence on why not."""
+    """The contents of a TOML file; refused with one sentence if it cannot be read."""
     try:
         return tomllib.loads(read_regular(path, MOST_BYTES).decode())
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _too_much(error: Exception) -> str:
 
 
 def dump(experiment: Experiment, **provenance: Any) -> str:
-    """The TOML text with every value resolved; `provenance` becomes a section of its own."""
+    """The TOML text with every value resolved; `provenance` becomes a separate section."""
     import tomli_w
 
     tree = experiment.model_dump(mode="json", exclude_none=True)
@@ -128,7 +128,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-#: Naming one of these replaces the other, so an override need not know what the file has.
+#: Setting one of these replaces the other, so an override need not know what the file has.
 EXCLUSIVE = {
     "radio.channel": ("radio.noise_dbm", "radio.noise_density_dbm_hz"),
     "radio.noise_dbm": ("radio.noise_density_dbm_hz",),
@@ -155,9 +155,9 @@ def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:
 
 
 def _literal(text: str, key: str = "") -> Any:
-    """A TOML value where the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself.
+    """A TOML value if the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself.
 
-    A key that takes words gets the text: `true` is a word of `radio.accounting`.
+    A key that takes words gets the text: `true` is a value of `radio.accounting`.
     """
     try:
         value = tomllib.loads(f"v = {text}")["v"]
@@ -171,7 +171,7 @@ def _literal(text: str, key: str = "") -> Any:
 
 
 def _takes_words(key: str) -> bool:
-    """Whether the value of a dotted key is text."""
+    """True if the value of a dotted key is text."""
     model: Any = Experiment
     for part in key.split("."):
         field = getattr(model, "model_fields", {}).get(part)

@@ -15,12 +15,12 @@ from slimfl.config.base import Section
 from slimfl.config.sections import Experiment
 from slimfl.errors import RequestError
 
-#: A value of an experiment is small: this is the longest path, and no list needs to be deep.
+#: Maximum length of a text (a path), depth of nested lists, and number of values.
 MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
 
 
 def reject_oversized(values: dict[str, Any]) -> None:
-    """Refuse what no key takes, before anything looks at it: huge, deep or unprintable values."""
+    """Refuse huge, deep or unprintable values, which no key takes, before validation."""
     left = MOST_VALUES
     waiting: list[tuple[str, Any, int]] = [("", values, 0)]
     while waiting:
@@ -59,7 +59,7 @@ def reject_misplaced(
     model: type[BaseModel] = Experiment,
     where: tuple[str, ...] = (),
 ) -> None:
-    """Refuse keys that no section has, with the nearest one that there is."""
+    """Refuse unknown keys and suggest the nearest known one."""
     for key, value in values.items():
         field = model.model_fields.get(key)
         dotted = ".".join((*where, key))
@@ -78,7 +78,7 @@ def reject_misplaced(
 
 
 def _nearest(dotted: str, siblings: list[str]) -> str:
-    """The known key closest to a mistyped one: beside it, anywhere, or by its last part alone."""
+    """The known key closest to a mistyped one: beside it, anywhere, or by its last part."""
     parent, _, last = dotted.rpartition(".")
     beside = difflib.get_close_matches(last, siblings, 1, 0.75)
     if beside:
@@ -94,7 +94,7 @@ def _nearest(dotted: str, siblings: list[str]) -> str:
 
 
 def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
-    """Every dotted key an experiment may have."""
+    """Every dotted key of an experiment."""
     keys = []
     for name, field in model.model_fields.items():
         section = field.annotation
@@ -106,13 +106,13 @@ def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ())
 
 
 def sentence(error: pydantic.ValidationError) -> str:
-    """The first error in the user's words: which key, what it must be, what it is."""
+    """The first error in the user's terms: which key, what it must be, what it is."""
     first = _blamed(error)
     field: Any = None
     parts: list[str] = []
     model: Any = Experiment
     for part in first["loc"]:
-        # pydantic appends the tried branch of a union to the location; the user's key ends before
+        # pydantic appends the tried branch of a union to the location, after the user's key
         if isinstance(part, int) or not hasattr(model, "model_fields"):
             break
         field = model.model_fields.get(part)
@@ -134,11 +134,11 @@ def sentence(error: pydantic.ValidationError) -> str:
 
 
 def choices_of(annotation: Any) -> list[str]:
-    """The words that a key takes, where it takes one of a list of words."""
+    """The words that a key accepts, if it accepts one of a list of words."""
     return [choice for choice in get_args(annotation) if isinstance(choice, str)]
 
 
-#: Where pydantic speaks of Python, we speak of the file.
+#: Replacements for pydantic's messages that mention Python types.
 _PLAIN_WORDS = {
     "tuple_type": "must be a list, in square brackets",
     "missing": "must have 2 values",
@@ -148,7 +148,7 @@ _PLAIN_WORDS = {
 
 
 def _blamed(error: pydantic.ValidationError) -> Any:
-    """Of the errors of a union's branches, the one about an element of the list that was given."""
+    """Among the errors of a union's branches, the one about an element of the given list."""
     errors = error.errors()
     same_key = [e for e in errors if e["loc"][:2] == errors[0]["loc"][:2]]
     listed = (e for e in same_key if any(isinstance(p, int) for p in e["loc"]))

@@ -17,7 +17,7 @@ from pydantic import (
 
 from slimfl.config.base import Count, Fraction, Positive, Section
 
-#: What a class says of its devices; each is a number, a list, or a distribution.
+#: The quantities of a device class; each is a number, a list, or a distribution.
 QUANTITIES = (
     "max_width",
     "macs_per_s",
@@ -28,7 +28,7 @@ QUANTITIES = (
     "data_share",
 )
 
-#: The least and the most of every quantity.
+#: The minimum and maximum of every quantity.
 LIMITS: dict[str, tuple[float, float]] = {
     "max_width": (1e-3, 1.0),
     "macs_per_s": (1e-3, 1e21),
@@ -149,7 +149,7 @@ class DeviceClass(Section):
     @model_validator(mode="wrap")
     @classmethod
     def _say_which(cls, values: Any, handler: ValidatorFunctionWrapHandler) -> Self:
-        """A mistake names the class and its key, which the place in a list does not."""
+        """Name the class and its key in an error, instead of a position in the list."""
         named = values.get("name", "?") if isinstance(values, dict) else "?"
         try:
             made: Self = handler(values)
@@ -170,7 +170,7 @@ class DeviceClass(Section):
 
 
 def _outside(key: str, quantity: Any) -> str | None:
-    """Why no device can have such a value; None if it can."""
+    """Why no device can have such a value; None if one can."""
     low, high = LIMITS[key]
     match quantity:
         case Uniform():

@@ -25,21 +25,21 @@ from slimfl.config.population import PopulationSection
 from slimfl.config.time import EnergySection, TimeSection
 from slimfl.naming import module_of
 
-#: The widths of a network: one byte per parameter says to which of them it belongs.
+#: Maximum number of widths of a network: one byte per parameter stores its segment.
 MOST_WIDTHS = 32
-#: Bit/s/Hz of all segments in one message; the gain it needs is 2 to that power.
+#: Maximum bit/s/Hz of all segments in one message; the gain it needs is 2 to that power.
 MOST_RATE = 400.0
-#: Samples of one device in one round, whose order is drawn at once.
+#: Maximum number of samples per device and round, whose order is drawn at once.
 MOST_SAMPLES = 20_000_000
 
-#: The paper's channels, calibrated on its table VI: the noise power is all that differs.
+#: The paper's channels, calibrated on its table VI: they differ only in the noise power.
 CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
 
 
-#: What stands for a network, dataset or channel that was given as an object, not by name.
+#: Placeholder for a network, dataset or channel that was given as an object, not by name.
 OWN = "own"
 
-#: Keys whose value names a part: a built-in name or `package.module:Name` (see `slimfl.naming`).
+#: Keys whose value names a part: built-in or `package.module:Name` (see `slimfl.naming`).
 NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
 
 
@@ -540,7 +540,7 @@ class Experiment(Section):
     @model_validator(mode="before")
     @classmethod
     def _constants_in_private(cls, values: Any) -> Any:
-        """Unless asked for, a private run computes nothing from all devices' data."""
+        """By default, a private run computes nothing from all devices' data."""
         if not isinstance(values, dict) or not _has_noise(values.get("privacy")):
             return values
         data = values.get("data", {})
@@ -585,7 +585,7 @@ class Experiment(Section):
                 f"{never}a window of {window} rounds does not fit into {self.rounds}; give a "
                 f"federation.convergence_window of {self.rounds} at most, or more rounds"
             )
-        # the last round is always evaluated, and no window reaches back to more evaluations
+        # the last round is always evaluated; no window can contain more evaluations than these
         evaluated_before = (self.rounds - 1) // section.evaluate_every * section.evaluate_every
         if evaluated_before == 0 or self.rounds - evaluated_before >= window:
             raise ValueError(
@@ -682,7 +682,7 @@ class Experiment(Section):
 
 
 def _has_noise(privacy: Any) -> bool:
-    """Whether a privacy section, validated or not, asks for noise; clipping alone hides nothing."""
+    """True if a privacy section, validated or not, asks for noise; clipping alone hides nothing."""
     key = "noise_multiplier"
     value = privacy.get(key) if isinstance(privacy, dict) else getattr(privacy, key, None)
     return value not in (None, 0)

@@ -1,4 +1,4 @@
-"""Short names in Python for the keys that are given most often: `alpha` for `data.alpha`."""
+"""Short names in Python for the most common keys: `alpha` for `data.alpha`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from slimfl.errors import RequestError
 
-#: Where a short name stands in the configuration; the command line's options have the same names.
+#: The key of every short name; the command line's options have the same names.
 SHORT_NAMES = {
     "algorithm": "training.algorithm",
     "alpha": "data.alpha",

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from slimfl.config.base import Count, Section, at_least
 
-#: Virtual seconds; the limits are those of no real device.
+#: Virtual seconds; the limits are beyond those of any real device.
 VirtualSeconds = Annotated[float, Field(gt=0, le=1e9), at_least(1e-9)]
 
 #: The presets of computing energy; `slimfl.population.computing_energy` has their numbers.

@@ -1,4 +1,4 @@
-"""What the devices hold: datasets with checksums, and their partition over devices."""
+"""The devices' data: datasets with checksums, and their partition over devices."""
 
 from slimfl.data.dataset import Dataset, Moments, Samples
 from slimfl.data.partition import Partition, all_of_one, partition

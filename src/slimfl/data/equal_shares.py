@@ -1,9 +1,9 @@
 """Equal shares for devices that each want a class mix of their own, from a limited stock.
 
-Everybody asks for a mix at once. A class that is asked for more often than there is of it is handed
-out in an order drawn anew for every class; whoever gets less asks again, in the same proportions,
-for what is left of the other classes. So no device comes last by its number, and no more is taken
-from what devices wanted than the stock demands.
+All devices ask for their mix at once. A class with too few samples is handed out in a random order,
+drawn per class; devices that get less ask again, in the same proportions, for the remaining
+classes. So no device is last because of its number, and the mixes change no more than the stock
+demands.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Who holds what: how the training samples are distributed over the devices.
+"""The partition: how the training samples are distributed over the devices.
 
 `dirichlet` draws, for every class, the devices' shares of it from Dir(alpha, ..., alpha); devices
 differ in their class mix and in their size. `dirichlet-equal` follows Hsu et al. (2019,

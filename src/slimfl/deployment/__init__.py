@@ -1,10 +1,10 @@
 """SlimFL for people who use Flower: a ServerApp, a ClientApp, a Strategy, and a deployment kit.
 
-    server_app      carries out the run folder that it is told of, with the round loop of slimfl
+    server_app      runs the rounds of a run folder, with the round loop of slimfl
     client_app      trains on a device, with the engines of slimfl
     SlimFLStrategy  the methods and the radio of slimfl for a ServerApp of your own
 
-Everything here is a thin layer: methods, radio, training and merging are the library's own. It
+Everything here is a thin layer: methods, radio, training and merging are those of the library. It
 needs the extra `flower`.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["SlimFLStrategy", "client_app", "server_app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: a kit can be laid out without Flower."""
+    """Import a public name when it is first used, so that a kit can be made without Flower."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'slimfl.deployment' has no attribute {name!r}")

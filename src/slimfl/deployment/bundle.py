@@ -1,6 +1,6 @@
 """The bundle that Flower sends to devices: two lines that name slimfl's apps.
 
-The code of slimfl itself is installed on every machine; the bundle carries none of it.
+slimfl itself is installed on every machine; the bundle contains none of its code.
 """
 
 from importlib import metadata
@@ -39,7 +39,7 @@ def files() -> dict[str, str]:
 
 
 def bundle() -> bytes:
-    """The same as a Flower App Bundle."""
+    """These files as a Flower App Bundle."""
     from flwr.cli.build import build_fab_from_files
 
     contents = {name: text.encode() for name, text in files().items()}

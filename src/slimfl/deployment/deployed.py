@@ -1,8 +1,8 @@
-"""Have a SuperLink carry out a run folder, and watch it as if the run were here.
+"""Run a run folder on a SuperLink, and watch it as if it ran here.
 
-The rounds run in the ServerApp, a process of the SuperLink on this machine. What it does is known
-from the run folder alone: a new line is a new round, and the folder's lock says whether anybody is
-still at work.
+The rounds run in the ServerApp, a process of the SuperLink on this machine. Its progress is read
+only from the run folder: a new line is a new round, and the folder's lock shows whether it is still
+running.
 """
 
 import time
@@ -14,12 +14,12 @@ from slimfl.federation import Callback, RoundRecord, RunFolder, completed
 from slimfl.federation.callbacks import Callbacks
 from slimfl.nn import Vector
 
-#: How often to look at the folder, and how often to ask the SuperLink.
+#: Intervals for polling the folder and the SuperLink.
 LOOK_S, ASK_S = 0.25, 5.0
 
 
 def carry_out(folder: RunFolder, superlink: SuperLink, callbacks: Sequence[Callback] = ()) -> None:
-    """Start the rest of a run on a SuperLink and return when it is done."""
+    """Start the remaining rounds on a SuperLink and return when they are done."""
     run = superlink.start(folder.path)
     told = Callbacks(callbacks)
     lines = folder.intact_metrics().lines
@@ -67,7 +67,7 @@ def _way_on(folder: RunFolder) -> str:
 
 
 def _new(lines: list[RoundRecord], seen: int) -> list[RoundRecord]:
-    """The lines of rounds that were not shown yet; a resumed run may have cut some."""
+    """The lines of rounds that were not shown yet; a resumed run may have removed some."""
     return [line for line in lines if line.round > seen]
 
 

@@ -1,4 +1,4 @@
-"""The ServerApp: goes on with a run folder on the machine of the SuperLink."""
+"""The ServerApp: resumes a run folder on the machine of the SuperLink."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ server_app = ServerApp()
 
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Carry out the rounds that the run folder still lacks."""
+    """Run the remaining rounds of the run folder."""
     folder = RunFolder.open(Path(str(context.run_config["run-folder"])))
-    # Flower tries for ever to reach a SuperLink that is gone, which nobody would get to know
+    # limit Flower's retries: it would try forever, unnoticed, to reach a SuperLink that is gone
     invoker = getattr(grid, "_retry_invoker", None)
     if invoker is not None:
         invoker.max_time = folder.experiment().flower.wait_s

@@ -1,7 +1,7 @@
-"""The one app that devices of a kit carry out, signed when the kit is laid out.
+"""The only app that devices of a kit run, signed when the kit is made.
 
-Devices hold the public key and refuse every other app, also one that comes from the server. The
-private key is not needed again until the app changes.
+Devices have the public key and refuse every other app, even from the server. The private key is not
+needed again until the app changes.
 """
 
 import base64
@@ -16,7 +16,7 @@ from slimfl.deployment.bundle import bundle
 from slimfl.errors import RequestError
 from slimfl.files import read_regular_text
 
-#: Under which the SuperLink keeps the app: publisher and name, as in the bundle.
+#: The app's id in the SuperLink: publisher and name, as in the bundle.
 APP_ID = "@slimfl/slimfl-app"
 
 FILE = "slimfl-app.json"
@@ -24,14 +24,14 @@ FILE = "slimfl-app.json"
 
 @dataclass(frozen=True)
 class SignedApp:
-    """A Flower App Bundle and what proves whose it is."""
+    """A Flower App Bundle with its signature."""
 
     content: bytes
     verifications: dict[str, str]
 
     @property
     def digest(self) -> str:
-        """By which the SuperLink knows it."""
+        """The digest that identifies it in the SuperLink."""
         return hashlib.sha256(self.content).hexdigest()
 
     @classmethod
@@ -50,7 +50,7 @@ class SignedApp:
         return cls(content, verifications)
 
     def write(self, server: Path) -> None:
-        """Keep it for the SuperLink."""
+        """Store it for the SuperLink."""
         content = base64.b64encode(self.content).decode()
         tree = {"content": content, "verifications": self.verifications}
         (server / FILE).write_text(json.dumps(tree))
@@ -58,7 +58,7 @@ class SignedApp:
 
 @dataclass(frozen=True)
 class Signer:
-    """A key pair for apps: `private` as OpenSSH writes it, `public` in its one line."""
+    """A key pair for apps, in OpenSSH's formats."""
 
     name: str
     private: bytes
@@ -66,7 +66,7 @@ class Signer:
 
     @classmethod
     def generate(cls) -> "Signer":
-        """A new one."""
+        """A new key pair."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import (
             Encoding,
@@ -84,7 +84,7 @@ class Signer:
         )
 
     def sign(self, content: bytes) -> SignedApp:
-        """An app as a SuperNode verifies it: the signature covers its digest and the time."""
+        """Sign an app as SuperNodes verify it: the signature covers its digest and the time."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_ssh_private_key
         from flwr.supercore.primitives.asymmetric_ed25519 import create_message_to_sign
@@ -95,7 +95,7 @@ class Signer:
         message = create_message_to_sign(hashlib.sha256(content).digest(), signed_at)
         signature = base64.urlsafe_b64encode(key.sign(message)).decode().rstrip("=")
         record = json.dumps({"signature": signature, "signed_at": signed_at})
-        # Flower asks for the second entry before it looks at the first
+        # Flower requires the second entry before it checks the first
         return SignedApp(content, {self.name: record, "valid_license": "Valid"})
 
     def sign_slimfl(self) -> SignedApp:

@@ -1,8 +1,8 @@
-"""SlimFL as a Flower strategy, for a ServerApp of your own.
+"""SlimFL as a Flower strategy, for your own ServerApp.
 
 The strategy calls the two halves of a round of `Simulation`: `plan` before Flower sends its
-messages and `collect` when it has the replies. So who takes part, what arrives over the radio and
-what is merged is decided by the same lines of code as in `slimfl run`.
+messages, and `collect` when it has the replies. So the same code as in `slimfl run` decides who
+takes part, what arrives over the radio and what is merged.
 """
 
 import logging
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class SlimFLStrategy(Strategy):
-    """Any method of slimfl, over its radio, with Flower's own loop.
+    """Any method of slimfl over its radio, in Flower's own loop.
 
     In a ServerApp of your own::
 
@@ -67,7 +67,7 @@ class SlimFLStrategy(Strategy):
         self.lines: list[RoundRecord] = []
         self._plan: Plan | None = None
         self._orders: dict[int, Order] = {}
-        """What was asked in this round, by node."""
+        """The orders of this round, by node."""
 
     def initial_arrays(self) -> ArrayRecord:
         """The model that the first round starts from."""
@@ -76,7 +76,7 @@ class SlimFLStrategy(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """An order for every device that takes part in the round and is there."""
+        """An order for every connected device that takes part in the round."""
         sim = self.simulation
         sim.global_model, sim.round = read_parameters(arrays), server_round - 1
         self._plan = sim.plan()
@@ -94,14 +94,14 @@ class SlimFLStrategy(Strategy):
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """One round: the radio decides what arrives, the method merges it.
 
-        Below the quorum the model stays as it was.
+        Below the quorum the model does not change.
         """
         assert self._plan is not None
         try:
             outcomes = self._outcomes(self._plan, replies)
         except RunError as error:
             log.warning("%s", error)
-            # the round is over for the channel, too: its memory moves on
+            # the round is over for the channel as well: advance its state
             self.simulation.channel_state = self._plan.channel_state
             return None, None
         line = self.simulation.collect(self._plan, iter(outcomes))
@@ -109,7 +109,7 @@ class SlimFLStrategy(Strategy):
         return parameters_record(self.simulation.global_model), MetricRecord(_numbers(line))
 
     def _outcomes(self, plan: Plan, replies: Iterable[Message]) -> list[Outcome]:
-        """What came of the plan's tasks; raises `RunError` below the quorum."""
+        """The outcomes of the plan's tasks; raises `RunError` below the quorum."""
         came: dict[int, Outcome] = {}
         for reply in replies:
             order = self._orders.pop(reply.metadata.src_node_id, None)
@@ -128,23 +128,23 @@ class SlimFLStrategy(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Nobody is asked: the server evaluates."""
+        """No messages, as the server evaluates."""
         return []
 
     def aggregate_evaluate(
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
-        """Nothing: the server's evaluation stands with the training metrics."""
+        """Nothing, as the server's evaluation is part of the training metrics."""
         return None
 
     def summary(self) -> None:
-        """Say what runs."""
+        """Log what runs."""
         experiment = self.simulation.experiment
         log.info("%s, %d devices", experiment.method, experiment.federation.devices)
 
 
 def _numbers(line: RoundRecord) -> dict[str, Any]:
-    """What Flower's metrics can hold of a line: numbers and lists of numbers, with flat names."""
+    """The part of a line that fits Flower's metrics: numbers and lists, with flat names."""
     flat: dict[str, Any] = {}
     for key, value in line.as_json().items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A SuperLink as slimfl needs it: register devices, start a run, ask how it goes, stop it."""
+"""Commands to a SuperLink: register devices, start a run, ask for its state, stop it."""
 
 import hashlib
 import ipaddress
@@ -17,7 +17,7 @@ from slimfl.naming import trusted
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How a run does in Flower's words."""
+    """The state of a run as Flower reports it."""
 
     status: str
     """`pending`, `starting`, `running` or `finished`."""
@@ -27,13 +27,13 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class SuperLink:
-    """Where a SuperLink is, and what is needed to command it."""
+    """The address of a SuperLink, and the credentials for its control."""
 
     address: str
     root_certificates: Path | None = None
     """Verifies the SuperLink."""
     server: Path | None = None
-    """The server's folder of a kit: it holds the control token and the signed app."""
+    """The server's folder of a kit, with the control token and the signed app."""
 
     def __post_init__(self) -> None:
         host, _, port = self.address.rpartition(":")
@@ -48,7 +48,7 @@ class SuperLink:
             )
 
     def register(self, public_key: bytes, name: str) -> int:
-        """Make a device's key known under a name; returns its node's number."""
+        """Register a device's key under a name; returns the number of its node."""
         from flwr.proto.control_pb2 import RegisterNodeRequest
 
         with self._client() as client:
@@ -71,7 +71,7 @@ class SuperLink:
             return {int(node.node_id): str(node.status) for node in found}
 
     def start(self, run_folder: Path) -> int:
-        """Have the SuperLink carry out a run folder; returns the run's number."""
+        """Start a run folder on the SuperLink; returns the run's number."""
         from flwr.common.serde import fab_to_proto, user_config_to_proto
         from flwr.proto.control_pb2 import StartRunRequest
         from flwr.supercore.fab import Fab
@@ -79,7 +79,7 @@ class SuperLink:
         modules = ",".join(trusted())
         config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
         if self.server is not None:
-            # without its content: the SuperLink takes the app that it has, with its signature
+            # without content: the SuperLink uses its stored app, with its signature
             fab, app_id = Fab(SignedApp.read(self.server).digest, b"", {}), APP_ID
         else:
             content = bundle()
@@ -92,7 +92,7 @@ class SuperLink:
         return int(reply.run_id)
 
     def status(self, run: int) -> RunStatus:
-        """How a run does."""
+        """The state of a run."""
         from flwr.proto.control_pb2 import ListRunsRequest
 
         with self._client() as client:
@@ -110,7 +110,7 @@ class SuperLink:
             client.StopRun(StopRunRequest(run_id=run))
 
     def healthy(self) -> bool:
-        """Whether it answers."""
+        """True if it answers."""
         try:
             self.nodes()
         except RunError:
@@ -158,13 +158,13 @@ class SuperLink:
 
 
 class _Bearer:
-    """Sends the control token along, as Flower's client lets requests be added to."""
+    """Adds the control token to requests, as an interceptor of Flower's client."""
 
     def __init__(self, token: str) -> None:
         self.token = token
 
     def intercept(self, context: Any, call_next: Any) -> Any:
-        """Add it to a request."""
+        """Add the token to a request."""
         context.request.headers["authorization"] = f"Bearer {self.token}"
         return call_next(context)
 

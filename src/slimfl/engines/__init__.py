@@ -1,4 +1,4 @@
-"""Who does the arithmetic: interchangeable engines that give the same numbers."""
+"""Engines do the arithmetic: they are interchangeable and give the same numbers."""
 
 from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Update, Workload
 from slimfl.engines.choose import Choice, ChooseEngine, choose

@@ -1,4 +1,4 @@
-"""Tune glibc's allocator for training: keep freed memory instead of giving it back every step.
+"""Tune glibc's allocator for training: keep freed memory instead of returning it every step.
 
 By default glibc maps large tensors afresh and unmaps them on release, so each step pays for the
 same page faults again.
@@ -11,7 +11,7 @@ GIBIBYTE = 1 << 30
 
 
 def tune_allocator() -> bool:
-    """Ask glibc to reuse memory; False where the C library has no such setting."""
+    """Make glibc reuse memory; False if the C library has no such setting."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -20,7 +20,7 @@ def tune_allocator() -> bool:
         (M_MMAP_THRESHOLD, GIBIBYTE),
         (M_TRIM_THRESHOLD, GIBIBYTE),
         (M_TOP_PAD, 64 << 20),
-        # a thread's own arena is made of small mappings that come and go; one arena serves all
+        # one arena for all threads: a thread's own would map and unmap small pieces of memory
         (M_ARENA_MAX, 1),
     )
     return all(mallopt(option, value) == 1 for option, value in settings)

@@ -1,4 +1,4 @@
-"""What an engine is: who does the arithmetic of a round, and nothing else.
+"""The interface of engines: the arithmetic of a round, and nothing else.
 
 An engine knows the data, the network and how devices train. It does not know which method runs or
 what the radio does with the updates.
@@ -29,40 +29,40 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """What a device has after its local training."""
+    """The result of a device's local training."""
 
     device: int
     parameters: Vector
     samples: int
-    """How many it holds."""
+    """Number of samples that the device holds."""
     losses: NDArray[np.float64]
-    """Mean training loss of every width; NaN where a width took no part."""
+    """Mean training loss per width; NaN if a width took no part."""
     images_seen: NDArray[np.int64]
-    """How many images every width was trained on; an image counts each time it was taken."""
+    """Number of images per width; an image counts each time it was used."""
     gain: float | None = None
-    """The power gain that the device measured on its way to the server, if it did."""
+    """The power gain to the server, if the device measured it."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A device that was asked and from which nothing usable came."""
+    """A device that was asked and delivered nothing usable."""
 
     device: int
     reason: str
 
 
-#: What comes of a task.
+#: The result of a task.
 Outcome = Update | Missing
 
 
 @dataclass(frozen=True)
 class Score:
-    """A width on the test set."""
+    """The test result of a width."""
 
     accuracy: float
     loss: float
     correct_by_label: tuple[int, ...] | None = None
-    """How many test images of every label were recognised, where that was asked for."""
+    """Number of correctly classified test images per label, if that was requested."""
 
 
 class Engine(Protocol):
@@ -71,13 +71,13 @@ class Engine(Protocol):
     name: str
     threads: int
     states: DeviceStates
-    """What devices keep between rounds."""
+    """Optimiser states that devices keep between rounds."""
 
     def supports(self, work: LocalWork) -> str | None:
-        """Why this engine cannot do some work; None if it can."""
+        """Why this engine cannot do the work; None if it can."""
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Train the devices from `start`; outcomes come in the order of the tasks.
+        """Train the devices from `start`; yields outcomes in the order of the tasks.
 
         An engine may work on several devices at once, but never holds more than a bounded number
         of updates, so memory does not grow with the number of devices.
@@ -86,13 +86,13 @@ class Engine(Protocol):
     def evaluate(
         self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
     ) -> list[Score]:
-        """Score the given widths on the test set, on request also label by label."""
+        """Score the given widths on the test set, optionally per label."""
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """All that devices keep between rounds, as arrays."""
+        """Everything that devices keep between rounds, as arrays."""
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `device_states` gave."""
+        """Restore what `device_states` returned."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class Choice:
     engine: Engine
     reason: str
     resolved: dict[str, Any]
-    """What the choice settles in the experiment, so that a resumed run computes the same sums."""
+    """Settings that the choice fixes in the experiment, so that a resumed run computes the same."""
 
 
 #: Chooses the engine of a workload and a network.
@@ -34,9 +34,9 @@ ChooseEngine = Callable[[Workload, nn.Module], Choice]
 
 
 def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -> Choice:
-    """The engine that the experiment asks for; `auto` takes the fastest that can run it.
+    """The engine that the experiment asks for; `auto` is the fastest that can run it.
 
-    With `grid`, the flower engine works with the devices behind it instead of a simulation.
+    With `grid`, the flower engine works with the devices behind the grid instead of a simulation.
     """
     if workload.experiment.engine == "flower":
         chosen = _flower(workload, network, grid)
@@ -49,7 +49,7 @@ def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -
 
 
 def why_not_flower() -> str | None:
-    """Why there is no flower engine here; None if there is one."""
+    """Why the flower engine is not available; None if it is."""
     return why_missing("flower", "flwr", "ray")
 
 
@@ -70,10 +70,10 @@ def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choi
         ),
         network,
     )
-    # all devices compute as this one does
+    # all devices use the engine that this machine would use
     settled = section.model_copy(update={"device_engine": local.engine.name})
     experiment = experiment.model_copy(update={"flower": settled})
-    if grid is not None:  # where this machine has its data is nobody else's business
+    if grid is not None:  # other machines must not learn where this one has its data
         elsewhere = experiment.data.model_copy(update={"dir": None})
         experiment = experiment.model_copy(update={"data": elsewhere})
     engine = FlowerEngine(
@@ -103,7 +103,9 @@ def _local(workload: Workload, network: nn.Module) -> Choice:
 
     def general() -> TorchEngine:
         engine = TorchEngine(workload, network)
-        engine.states = native.states  # a device may change its step from round to round
+        engine.states = (
+            native.states
+        )  # shared: a device may change its step, and so its engine, from round to round
         return engine
 
     where = f"({native.network.simd}) on {native.threads} cores"
@@ -120,7 +122,7 @@ def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:
 
 
 def check_gpu(device: str) -> None:
-    """Refuse a GPU that is not there."""
+    """Refuse a GPU that does not exist."""
     if not torch.cuda.is_available():
         build = torch.version.cuda
         reason = "sees no GPU" if build else f"{torch.__version__} is a build without CUDA"

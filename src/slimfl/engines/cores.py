@@ -1,8 +1,8 @@
-"""How many cores there are to use."""
+"""The number of usable cores."""
 
 import os
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,9 +1,9 @@
-"""The optimiser states that devices keep between rounds, in a bounded part of the memory.
+"""The optimiser states that devices keep between rounds, with bounded memory.
 
-What was put last is in memory. Once that is more than `MEMORY_BYTES`, it becomes a file, and states
-are read from the files when their devices train again. Files are never changed, so a checkpoint
-need only name them: what it writes is what changed since the one before it. A file most of whose
-rows are out of date is written anew without them.
+The newest states are in memory. When they exceed `MEMORY_BYTES` they are written to a file, and
+states are read from files when their devices train again. Files never change, so a checkpoint only
+names them and writes what changed since the last one. A file whose rows are mostly outdated is
+rewritten without them.
 """
 
 import tempfile
@@ -21,19 +21,19 @@ from slimfl.errors import RunError
 from slimfl.files import own_folder
 from slimfl.training import OptimiserState
 
-#: States in memory become a file beyond this; writing one takes three times as much for a moment.
+#: Larger states in memory are written to a file, which briefly takes three times as much memory.
 MEMORY_BYTES = 64 * 2**20
 
-#: Up to this size a checkpoint holds all states itself: one file is simpler than several.
+#: Up to this size a checkpoint contains all states itself, as one file is simpler.
 INLINE_BYTES = 16 * 2**20
 
-#: With more small files than this, half of them are joined.
+#: If there are more small files than this, half of them are merged.
 SMALL_FILES = 1000
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """A file of states, and how to know that it is intact."""
+    """A file of states and its checksum."""
 
     path: Path
     sha256: str
@@ -41,29 +41,29 @@ class StateFile:
 
 
 class DeviceStates:
-    """The states of the devices that have trained; keeps nothing when `keep` is false.
+    """The states of the devices that have trained; stores nothing if `keep` is false.
 
-    Files go to `folder`; without one, to a temporary folder that goes with the process.
+    Files go to `folder`, or to a temporary folder that is removed with the process.
     """
 
     def __init__(self, keep: bool) -> None:
         self.keep = keep
         self.folder: Path | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._lock = threading.RLock()  # the torch engine trains devices side by side
+        self._lock = threading.RLock()  # the torch engine trains devices in parallel threads
         self._clear()
 
     def _clear(self) -> None:
         self._fresh: dict[int, OptimiserState] = {}
         self._fresh_bytes = 0
         self._files: dict[int, StateFile] = {}  # by number; a higher one was written later
-        self._places: dict[int, tuple[int, int]] = {}  # of a device: number of the file, row
+        self._places: dict[int, tuple[int, int]] = {}  # by device: number of the file, row
         self._current: Counter[int] = Counter()  # rows in use, by number of the file
-        self._saved: set[int] = set()  # files that a checkpoint may know
+        self._saved: set[int] = set()  # files that a checkpoint may name
         self._next = 0
 
     def get(self, device: int) -> OptimiserState | None:
-        """A device's state, None before it first trained."""
+        """A device's state; None before it first trained."""
         with self._lock:
             if device in self._fresh or device not in self._places:
                 return self._fresh.get(device)
@@ -96,7 +96,7 @@ class DeviceStates:
         }
 
     def restore(self, arrays: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `export` gave."""
+        """Restore what `export` returned."""
         states: dict[int, OptimiserState] = {}
         for key, value in arrays.items():
             device, _, name = key.partition("/")
@@ -110,13 +110,13 @@ class DeviceStates:
 
     @property
     def small(self) -> bool:
-        """Whether the states are few enough to be written with every checkpoint."""
+        """True if the states are small enough to be written with every checkpoint."""
         return not self._files and self._fresh_bytes <= INLINE_BYTES
 
     def save(self) -> list[StateFile]:
-        """Write what changed since the last call; returns the files that hold all states.
+        """Write what changed since the last call; returns the files that contain all states.
 
-        The files that it returned last stay as they are, for the checkpoint that names them.
+        Files returned earlier are not changed, as a checkpoint names them.
         """
         with self._lock:
             if self._fresh:
@@ -125,7 +125,7 @@ class DeviceStates:
             return list(self._files.values())
 
     def reopen(self, files: Sequence[tuple[StateFile, Contents]]) -> None:
-        """Take back what `save` returned, in that order, with what the files hold."""
+        """Restore what `save` returned, in the same order, with the contents of the files."""
         with self._lock:
             self._clear()
             for file, (devices, _) in files:
@@ -143,7 +143,7 @@ class DeviceStates:
         self._current[number] = len(devices)
 
     def _to_disk(self) -> None:
-        """Make a file of what is in memory, and keep the files few and mostly up to date."""
+        """Write the states in memory to a file; merge or rewrite files where that pays."""
         self._write_fresh()
         while sum(one.rows for one in self._files.values()) > 2 * len(self._places):
             self._rewrite([min(self._files, key=lambda n: self._current[n] / self._files[n].rows)])
@@ -152,7 +152,7 @@ class DeviceStates:
             self._rewrite(sorted(small, key=lambda n: self._current[n])[: SMALL_FILES // 2])
 
     def _rewrite(self, numbers: list[int]) -> None:
-        """Move the rows in use of these files to new ones."""
+        """Move the current rows of these files to new files."""
         of_file: dict[int, list[tuple[int, int]]] = {number: [] for number in numbers}
         for device, (number, row) in self._places.items():
             if number in of_file:
@@ -204,7 +204,7 @@ def file_name(number: int) -> str:
 
 
 def file_number(name: str) -> int:
-    """The number in a file's name; ValueError where it is no such name."""
+    """The number in a file's name; ValueError for other names."""
     number = int(name.removeprefix("devices-").removesuffix(".safetensors"))
     if file_name(number) != name:
         raise ValueError(f"{name} is not the name of a file of states")

@@ -1,4 +1,4 @@
-"""Two engines as one: what the fast one cannot train, the general one does, in the same round."""
+"""Two engines as one: what the fast one cannot train, the general one trains in the same round."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 class EngineWithFallback:
     """Sends each task to the first engine if it supports the work, else to the second.
 
-    The second is made when it is first needed. Both keep what devices remember in one place.
+    The second engine is created when it is first needed. Both share the devices' states.
     """
 
     def __init__(self, first: Engine, make_second: Callable[[], Engine]) -> None:
@@ -33,11 +33,11 @@ class EngineWithFallback:
         return self._second
 
     def supports(self, work: LocalWork) -> str | None:
-        """What either of them does."""
+        """Everything that either engine supports."""
         return self.first.supports(work) and self.second.supports(work)
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Train every device with the engine that can; outcomes in the order of the tasks."""
+        """Train every device with an engine that can; yields outcomes in the order of the tasks."""
         obstacles = {work: self.first.supports(work) for work in {task.work for task in tasks}}
         others = [task for task in tasks if obstacles[task.work] is not None]
         if not others:
@@ -62,13 +62,13 @@ class EngineWithFallback:
     def evaluate(
         self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
     ) -> list[Score]:
-        """The fast engine tests."""
+        """Evaluate with the fast engine."""
         return self.first.evaluate(parameters, widths, by_label=by_label)
 
     def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """What devices keep between rounds."""
+        """Optimiser states that devices keep between rounds."""
         return self.first.device_states()
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `device_states` gave."""
+        """Restore what `device_states` returned."""
         self.first.restore_device_states(states)

@@ -1,12 +1,12 @@
-"""A Ray for one process on this machine: on loopback, behind a token, gone when its owner is.
+"""A Ray for one process on this machine: on loopback, behind a token, ended with its owner.
 
-Left to itself, Ray listens on all interfaces and runs the code of whoever connects. Here it
+By default, Ray listens on all interfaces and runs the code of anyone who connects. Here it
 
 * listens on 127.0.0.1 alone, with the dashboard off;
 * asks for a token, which is in a file that only its owner can read;
 * keeps its sockets and logs in a folder that only its owner can enter;
-* is ended by a guard, and its folder removed, however the process ends (`ray_guard.py`). Should the
-  guard be killed too, the next one that is started clears up.
+* is ended by a guard, which also removes its folder, however the process ends (`ray_guard.py`). If
+  the guard is killed too, the next one that is started cleans up.
 """
 
 import contextlib
@@ -27,15 +27,15 @@ from slimfl.errors import RequestError, RunError
 
 PREFIX = "slimfl-ray-"
 
-#: An empty folder is being made, unless it is older than this.
+#: An empty folder that is younger than this is still being set up.
 MAKING_S = 60.0
 
-#: The guard ends processes and removes files within this time.
+#: Time within which the guard ends processes and removes files.
 GUARD_S = ray_guard.PATIENCE_S + 10.0
 
 
 class LocalRay:
-    """Everything that has to be there before `ray.init` and after `ray.shutdown`.
+    """Everything that has to be done before `ray.init` and after `ray.shutdown`.
 
     Ray itself is started by `ray.init(**init_args)`, here or in another library.
     """
@@ -49,8 +49,8 @@ class LocalRay:
             )
         clear_leftovers()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_base()))
-        # whoever can lock this file knows that its owner and its guard are gone, so it has to be
-        # locked before it is there
+        # a process that can lock this file takes its owner and guard for dead, so the file must be
+        # locked before it gets its final name
         temporary = self.folder / "lock.tmp"
         self._lock = temporary.open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -61,42 +61,42 @@ class LocalRay:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[self._lock.fileno()],
-            start_new_session=True,  # an interrupt is for the owner
+            start_new_session=True,  # interrupts are for the owner
         )
         self._before = {name: os.environ.get(name) for name in (*self._settings(), _TOKEN)}
         token = self.folder / "token"
         token.touch(0o600)
         token.write_text(secrets.token_hex(32))
         os.environ.update(self._settings())
-        os.environ.pop(_TOKEN, None)  # it would be taken instead of the file
+        os.environ.pop(_TOKEN, None)  # it would take precedence over the file
         _read_environment_again()
 
     def _settings(self) -> dict[str, str]:
         return {
             ray_guard.MARK: str(self.folder),
-            "SPT_NOENV": "1",  # else the mark is written over by the names that processes take
+            "SPT_NOENV": "1",  # otherwise processes overwrite the mark with their titles
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"),
-            # else Ray replaces 127.0.0.1 by an address that others reach
+            # otherwise Ray replaces 127.0.0.1 by an address that others can reach
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         }
 
     @property
     def init_args(self) -> dict[str, Any]:
-        """What to give to `ray.init`."""
+        """The arguments of `ray.init`."""
         return {
-            "address": "local",  # else Ray joins a cluster that runs or ran here
+            "address": "local",  # otherwise Ray joins a cluster that runs or ran here
             "include_dashboard": False,
             "log_to_driver": False,
             "logging_level": logging.ERROR,
             "_node_ip_address": "127.0.0.1",
-            # one below, because Ray opens its own folder to everybody
+            # a subfolder, because Ray opens its own folder to everybody
             "_temp_dir": str(self.folder / "ray"),
         }
 
     def check(self) -> None:
-        """After `ray.init`: refuse to go on with a Ray that others reach."""
+        """After `ray.init`: refuse a Ray that others can reach."""
         import ray
 
         address = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
@@ -114,7 +114,7 @@ class LocalRay:
             )
 
     def close(self) -> None:
-        """End what is left of Ray and remove its folder."""
+        """End the remains of Ray and remove its folder."""
         assert self._guard.stdin is not None
         self._lock.close()
         self._guard.stdin.close()
@@ -143,12 +143,12 @@ _TOKEN = "RAY_AUTH_TOKEN"
 
 
 def _base() -> Path:
-    # the path of a socket must be short, which the user's folder for such things may not be
+    # the path of a socket must be short, and the user's temporary folder may have a long one
     return Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
 
 
 def _read_environment_again() -> None:
-    """Ray reads its environment when it is imported, which may have happened before."""
+    """Make Ray read its environment again, as it may have been imported before."""
     constants: Any = sys.modules.get("ray._private.ray_constants")
     if constants is not None:
         constants.ENABLE_RAY_CLUSTER = constants.env_bool(
@@ -163,7 +163,7 @@ def _read_environment_again() -> None:
 def clear_leftovers() -> None:
     """End the Rays of this user whose owner and guard were both killed; remove their folders."""
     for folder in _base().glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # gone meanwhile
+        with contextlib.suppress(OSError):  # it has disappeared meanwhile
             status = folder.lstat()
             if folder.is_symlink() or not folder.is_dir() or status.st_uid != os.geteuid():
                 continue
@@ -171,7 +171,7 @@ def clear_leftovers() -> None:
                 if _abandoned(folder):
                     ray_guard.clear(folder)
             elif time.time() - status.st_mtime > MAKING_S:
-                folder.rmdir()  # fails where somebody has put something into it
+                folder.rmdir()  # fails if it is not empty
 
 
 def _abandoned(folder: Path) -> bool:

@@ -19,11 +19,11 @@ from slimfl.naming import NO_OPTIONS
 from slimfl.nn import ULMobileNet, Vector
 from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
 
-#: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
+#: Devices per thread and wave: enough to balance their sizes, few enough to keep in memory.
 WAVE = 32
 
 
-#: The local steps that are written in C++: algorithm and mode in the module's words.
+#: The local steps that are written in C++, with the module's names for algorithm and mode.
 NATIVE_STEPS = {
     "sustrain": ("sustrain", "accumulate"),
     "slimtrain": ("slimtrain", "sequential"),
@@ -34,7 +34,7 @@ NATIVE_STEPS = {
 
 
 def native_module() -> ModuleType | None:
-    """The compiled module, None where the package was installed without a compiler."""
+    """The compiled module; None if the package was installed without a compiler."""
     try:
         return importlib.import_module("slimfl._native")
     except ImportError:
@@ -51,7 +51,7 @@ def why_not_native(network: nn.Module) -> str | None:
 
 
 class NativeEngine:
-    """Devices side by side on all cores from one work queue, the interpreter's lock released."""
+    """Trains devices in parallel on all cores, from one work queue and without Python's lock."""
 
     name = "native"
 
@@ -98,7 +98,7 @@ class NativeEngine:
 
     @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
-        """Train in waves; devices of one wave that train alike share one call."""
+        """Train in waves; devices of a wave with the same step share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):
             wave = tasks[begin : begin + WAVE * self.threads]
             updates: dict[int, Update] = {}
@@ -149,11 +149,11 @@ class NativeEngine:
         return updates
 
     def _moments(self, state: OptimiserState | None, size: int) -> tuple[Vector, Vector, int]:
-        """The arrays that the optimiser works in, and the steps it has taken."""
+        """The optimiser's arrays and its number of steps."""
         if not state:
             return np.zeros(size, np.float32), np.zeros(size, np.float32), 0
         if self.optimiser["optimiser"] == "sgd":
-            # SGD only asks whether there was a step: the first one fills the buffer
+            # SGD only needs to know whether there was a step, as the first one fills the buffer
             return state["momentum_buffer"].copy(), np.zeros(size, np.float32), 1
         return state["exp_avg"].copy(), state["exp_avg_sq"].copy(), int(state["step"])
 
@@ -166,7 +166,7 @@ class NativeEngine:
     def evaluate(
         self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
     ) -> list[Score]:
-        """Score the widths together: they share work."""
+        """Score the widths together, as they share work."""
         test = self.workload.dataset.test
         if by_label:
             return self._evaluate_by_label(parameters, widths)
@@ -174,7 +174,7 @@ class NativeEngine:
         return [Score(correct / len(test), loss / len(test)) for correct, loss in scores]
 
     def _evaluate_by_label(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
-        """One label after the other, which is the same work."""
+        """One label after the other, which takes the same work."""
         count = len(self.workload.dataset.test)
         found = np.array([self._scores(parameters, widths, each) for each in self._by_label])
         correct, losses = found[..., 0].astype(np.int64), found[..., 1]  # [label, width]
@@ -185,7 +185,7 @@ class NativeEngine:
 
     @cached_property
     def _by_label(self) -> list[Samples]:
-        """The test set in parts of one label each."""
+        """The test set split by label."""
         test, classes = self.workload.dataset.test, self.workload.dataset.classes
         rows = [np.flatnonzero(test.labels == label) for label in range(classes)]
         return [Samples(test.images[where], test.labels[where]) for where in rows]
@@ -210,20 +210,20 @@ class NativeEngine:
         return self.states.export()
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `device_states` gave."""
+        """Restore what `device_states` returned."""
         self.states.restore(states)
 
 
-#: How many times as many samples as a wave takes there must be, before they are taken out.
+#: Samples are extracted if there are this many times as many as a wave uses.
 _SPARSE = 64
 
 
 def _needed(
     train: Samples, samples: Sequence[NDArray[np.int64]]
 ) -> tuple[Samples, list[NDArray[np.int64]]]:
-    """The training set, or what some devices take of a much larger one, and what each takes of it.
+    """The training set, or the part of a large one that these devices use, and each one's indices.
 
-    The native module looks at every label that it is given, at every call.
+    This pays because the native module checks every label that it gets, in every call.
     """
     lengths = [len(taken) for taken in samples]
     if sum(lengths) * _SPARSE > len(train):
@@ -234,7 +234,7 @@ def _needed(
 
 
 def _native_step(schedule: LocalSchedule, work: LocalWork) -> dict[str, Any]:
-    """The schedule's step in the native module's words."""
+    """The schedule's step as arguments of the native module."""
     if schedule.step == "one-width":
         return {"algorithm": "width", "mode": "accumulate", "width_index": work.widths[-1]}
     algorithm, mode = NATIVE_STEPS[schedule.step]

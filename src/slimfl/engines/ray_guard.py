@@ -1,11 +1,11 @@
 """Ends a Ray when the process that started it is gone, and removes its folder.
 
-Ray leaves processes and its folder behind when its owner is killed. This file runs as a program of
-its own beside Ray: it waits until its owner closes the pipe to it, which the system does for a
-process that was killed. It needs the standard library alone.
+Ray leaves processes and its folder behind when its owner is killed. This file runs as a separate
+program: it waits until its owner closes the pipe to it, which the system does for a killed process.
+It needs only the standard library.
 
-Processes are known by their environment, which they and all that they start inherit. That is read
-from /proc; where there is none, the owner's own `ray.shutdown` has to do.
+Processes are recognised by their environment, which their children inherit, read from /proc.
+Without /proc, the owner's own `ray.shutdown` has to suffice.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ import sys
 import time
 from pathlib import Path
 
-#: Names the folder of the Ray to which a process belongs.
+#: Environment variable with the folder of the Ray that a process belongs to.
 MARK = "SLIMFL_RAY_FOLDER"
 
-#: How long processes may take to go after they were killed.
+#: How long killed processes may take to end.
 PATIENCE_S = 20.0
 
 
@@ -29,14 +29,14 @@ def processes(folder: Path) -> list[int]:
     mark = os.fsencode(f"{MARK}={folder}")
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if mark in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
     return [pid for pid in found if pid != os.getpid()]
 
 
 def clear(folder: Path) -> None:
-    """Kill all processes of a Ray, those too that they start meanwhile; remove its folder."""
+    """Kill all processes of a Ray, including those started meanwhile, and remove its folder."""
     deadline = time.monotonic() + PATIENCE_S
     while (left := processes(folder)) and time.monotonic() < deadline:
         for pid in left:
@@ -47,9 +47,9 @@ def clear(folder: Path) -> None:
 
 
 def main(folder: Path, owner: int) -> None:
-    """Wait for the end of the owner, then clear up."""
+    """Wait for the end of the owner, then clean up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # a process that was forked off the owner may hold the pipe open longer than the owner lives
+    # a child of the owner may keep the pipe open after the owner has ended
     while os.getppid() == owner and not select.select([0], [], [], 1.0)[0]:
         pass
     clear(folder)

@@ -19,7 +19,7 @@ from slimfl.training import OptimiserState
 
 
 class Orders:
-    """The flat orders of one network, made once each."""
+    """The flat orders of one network, each computed once."""
 
     def __init__(self, network: nn.Module) -> None:
         self.of = lru_cache(maxsize=64)(lambda order: flat_order(network, order))
@@ -34,9 +34,9 @@ Train = Callable[[Any, int, Vector, Sequence[Task]], Iterator[Update]]
 
 
 def in_channel_order(train: Train) -> Train:
-    """An engine's `train` that also knows tasks with a channel order.
+    """Extend an engine's `train` to tasks with a channel order.
 
-    What a device keeps between rounds is stored in the order of the model.
+    The states of devices are stored in the model's own order.
     """
 
     @wraps(train)

@@ -1,7 +1,7 @@
-"""Many devices' optimiser states in one file: safetensors with a row per device.
+"""The optimiser states of many devices in one file: safetensors with one row per device.
 
-`devices` holds the device of every row, `state/exp_avg` and its like hold the rows. A file is
-written once and never changed.
+`devices` names the device of every row; `state/exp_avg` and similar arrays contain the rows. A file
+is written once and never changed.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from slimfl.training import OptimiserState
 
 _DEVICES, _STATE = "devices", "state/"
 
-#: Of the rows of a file: their devices, and the shape of each array in a row.
+#: The devices of a file's rows, and the shape of each array per row.
 Contents = tuple[NDArray[np.int64], dict[str, tuple[int, ...]]]
 
 
 class UnreadableStatesError(Exception):
-    """A file that holds no states."""
+    """A file that does not contain states."""
 
 
 def write_states(path: Path, states: dict[int, OptimiserState]) -> str:
@@ -35,7 +35,7 @@ def write_states(path: Path, states: dict[int, OptimiserState]) -> str:
 
 
 def read_contents(path: Path) -> Contents:
-    """Whose states are in a file, and of which shape they are; the states stay on the disk."""
+    """The devices and shapes in a file, without reading the states."""
     open_plain(path, "rb").close()
     try:
         with safe_open(path, "numpy") as file:

@@ -1,8 +1,8 @@
 """The torch engine: any network of slimmable layers, on a CPU or a GPU.
 
-On a CPU, devices train side by side, one per core: that uses the cores better than splitting every
-small convolution over all of them, and the numbers do not depend on how many cores there are.
-Where steps are small, and on a GPU, devices with equal schedules train as one cohort.
+On a CPU, devices train in parallel, one per core: that uses the cores better than splitting every
+small convolution over all of them, and the results do not depend on the number of cores. If steps
+are small, and on a GPU, devices with equal schedules train as one cohort.
 """
 
 import copy
@@ -34,22 +34,22 @@ from slimfl.training import (
     is_random,
 )
 
-#: Larger batches spill out of the cache and evaluate no faster.
+#: Larger batches exceed the cache and are no faster.
 EVALUATION_BATCH = 200
 
-#: Devices in flight for each thread: enough to even out their sizes, few enough to hold in memory.
+#: Devices per thread and wave: enough to balance their sizes, few enough to keep in memory.
 WAVE = 16
 
 #: Multiply-adds of a step below which calling operations takes longer than computing them:
-#: `benchmarks/cohorts.py` measures where a cohort stops to pay on a CPU.
+#: `benchmarks/cohorts.py` measures up to where cohorts pay on a CPU.
 SMALL_STEP = 3_000_000
 
-#: How many times as long waves of cohorts are as waves of one device per thread.
+#: Waves of cohorts have this many times as many devices as other waves.
 COHORT = 16
 
 
 class TorchEngine:
-    """A few resident networks; parameters are copied in, trained, and copied out."""
+    """Keeps a few networks in memory; parameters are copied in, trained, and copied out."""
 
     name = "torch"
 
@@ -60,13 +60,13 @@ class TorchEngine:
         self.workload = workload
         self.orders = Orders(network)
         self.widths = experiment.model.widths
-        # dropout layers share one source of random numbers, so such devices take turns
+        # dropout layers share one random generator, so such devices train one after the other
         self.workers = self.threads if device == "cpu" and not is_random(network) else 1
         self.cohort = CohortTrainer(
             copy.deepcopy(network).to(device), self.widths, experiment.training
         )
         small = device != "cpu" or self._step_size(network) < SMALL_STEP
-        # a cohort has no place for what each device measures in its forward passes
+        # cohorts cannot keep each device's batch statistics apart
         self.cohorts_pay = small and not is_random(network) and not statistics(network)
         self.trainers: SimpleQueue[LocalTrainer] = SimpleQueue()
         for _ in range(self.workers):
@@ -82,7 +82,7 @@ class TorchEngine:
 
     @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
-        """Train devices in waves, as cohorts or side by side."""
+        """Train devices in waves, as cohorts or in parallel."""
         wave_length = WAVE * (COHORT if self.cohorts_pay else self.workers)
         with self._pool() as pool:
             for begin in range(0, len(tasks), wave_length):
@@ -125,7 +125,8 @@ class TorchEngine:
         updates: dict[int, Update] = {}
         for devices in alike.values():
             if schedules[devices[0]].step not in STEPS:
-                # only of ours is it known that no device reaches another one's part of the batch
+                # only for built-in steps do we know that no device affects another one's part of
+                # the batch
                 updates |= {k: self._train_one(start, k, schedules[k]) for k in devices}
                 continue
             results = self.cohort.train(
@@ -160,7 +161,7 @@ class TorchEngine:
     def evaluate(
         self, parameters: Vector, widths: Sequence[int], *, by_label: bool = False
     ) -> list[Score]:
-        """Score the widths, the batches side by side."""
+        """Score the widths, with batches in parallel."""
         count = len(self.test_images.labels)
         starts = range(0, count, EVALUATION_BATCH)
         with self._pool() as pool:
@@ -195,7 +196,7 @@ class TorchEngine:
 
     @contextmanager
     def _pool(self) -> Iterator[ThreadPoolExecutor]:
-        """Threads that each compute on one core; torch's own threads come back afterwards."""
+        """Threads that compute on one core each; restores torch's own threads afterwards."""
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         pool = ThreadPoolExecutor(self.workers, initializer=torch.set_num_threads, initargs=(1,))
@@ -210,5 +211,5 @@ class TorchEngine:
         return self.states.export()
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `device_states` gave."""
+        """Restore what `device_states` returned."""
         self.states.restore(states)

@@ -1,4 +1,4 @@
-"""A trained model leaves the laboratory: files per width, what each costs, and which one to use.
+"""Export of a trained model: files per width, the cost of each, and which one to use.
 
 `trained` reads a run folder, `exporting` writes the files and their manifest, `picking` chooses a
 width from a table of costs, and `policy` chooses one on the device. This package imports nothing by

@@ -1,4 +1,4 @@
-"""The model card: what a person should know before using the files."""
+"""The model card: what users should know before they use the files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _row(model: Model) -> str:
 
 
 def microjoules(joules: float) -> str:
-    """Energy of an image for a person.
+    """The energy of an image for readers.
 
     >>> microjoules(4.3e-6), microjoules(3.1e-3)
     ('4.3 µJ', '3100 µJ')
@@ -81,6 +81,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A name that somebody else chose, as it is and no more than that."""
+    """A name that may come from a stranger, as code, so that it cannot act as Markdown."""
     shown = "".join(c if c.isprintable() and c != "`" else "?" for c in text)
     return f"`{shown}`"

@@ -1,4 +1,4 @@
-"""The sub-network of a width with the normalisation of its images in front."""
+"""The sub-network of a width, preceded by the normalisation of images."""
 
 from __future__ import annotations
 

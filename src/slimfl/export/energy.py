@@ -35,7 +35,7 @@ def _fixed(name: str) -> EnergyPreset:
 
 
 def _at_frequency(name: str, frequency_ghz: int) -> EnergyPreset:
-    """A preset that depends on the speed, for one clock and one multiply-add per cycle."""
+    """A preset that depends on the speed, at one clock frequency."""
     model = ENERGY_PRESETS[name]
     joules = float(model.joule_per_mac(np.array([frequency_ghz * 1e9]))[0])
     source = f"{model.source}, {frequency_ghz} GHz"

@@ -1,7 +1,7 @@
-"""Write the sub-networks of a run as files that work on their own, checked before they are named.
+"""Export the sub-networks of a run as self-contained files, each checked against PyTorch.
 
 Every format is compared with PyTorch before anything is written. The manifest is written last: a
-folder without one holds no export.
+folder without it is no export.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ FORMATS = ("onnx", "torch", "safetensors")
 
 FIGURE = "accuracy-energy.svg"
 
-#: Logits may differ by this, relative to the largest if that exceeds 1.
+#: Maximum difference of logits, relative to the largest if that exceeds 1.
 TOLERANCE = 1e-5
 
 #: Confidence thresholds at which the cascade is tried.
@@ -134,16 +134,16 @@ def export(
 
 @dataclass(frozen=True)
 class _Made:
-    """One exported model with what it answered."""
+    """One exported model with its answers."""
 
     model: Model
     logits: NDArray[np.float32]
     once: Callable[[], object]
-    """Classify one image in the runtime that the model is for."""
+    """Classifies one image in the model's runtime."""
 
 
 class _Work:
-    """The export of one run; nothing is written before all of it is checked."""
+    """The export of one run; nothing is written before everything is checked."""
 
     def __init__(self, trained: Trained, preset: EnergyPreset, formats: tuple[str, ...]) -> None:
         self.trained, self.preset, self.formats = trained, preset, formats
@@ -226,7 +226,7 @@ class _Work:
         return File(format=format, name=name, bytes=len(contents), sha256=digest)
 
     def cascade(self, made: list[_Made]) -> list[Cascade]:
-        """Narrowest first, widest when unsure, at several thresholds; of float32 networks."""
+        """Float32 cascades at several thresholds: narrowest first, widest when unsure."""
         whole = {one.model.width: one for one in made if one.model.precision == "float32"}
         if len(whole) < 2:
             return []
@@ -250,7 +250,7 @@ class _Work:
         return rows
 
     def manifest(self, models: list[Model], cascade: list[Cascade], measured: bool) -> Manifest:
-        """The document over all models."""
+        """The manifest of all models."""
         trained, dataset = self.trained, self.trained.dataset
         mean, deviation = dataset.normalisation(trained.experiment.data.normalise)
         channels, rows, columns = trained.image_shape
@@ -292,7 +292,7 @@ class _Work:
 
 
 def _weights(network: Deployable) -> bytes:
-    """The tensors of the plain network, each once, under its own names."""
+    """The tensors of the plain network under its own names, each once."""
     inner = network.network
     stored = {**dict(inner.named_parameters()), **dict(inner.named_buffers())}
     names = inner.state_dict().keys()
@@ -308,7 +308,7 @@ def _without_gradients(network: nn.Module, images: torch.Tensor) -> torch.Tensor
 
 
 def _compare(what: str, found: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
-    """The largest difference of logits; too large a one is an error."""
+    """The largest difference of logits; raises an error if it is too large."""
     largest = max(1.0, float(np.abs(expected).max()))
     difference = float(np.abs(found - expected).max()) / largest
     if not difference <= TOLERANCE:

@@ -1,7 +1,7 @@
 """Static int8 quantisation of an ONNX graph, calibrated on training images.
 
-Activations have other ranges at every width, so every width is calibrated on its own. Weights have
-one scale per channel: depthwise filters differ too much for a common one.
+The ranges of activations depend on the width, so every width is calibrated separately. Weights have
+one scale per channel, as depthwise filters differ too much for a common one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slimfl.rng import generator
 if TYPE_CHECKING:
     import onnx
 
-#: Training images whose activations set the ranges.
+#: Number of training images for calibration.
 CALIBRATION_IMAGES = 512
 
 
@@ -52,7 +52,8 @@ def quantised(model: onnx.ModelProto, images: NDArray[np.uint8]) -> onnx.ModelPr
     with tempfile.TemporaryDirectory() as folder, _quiet():
         plain, prepared, result = (Path(folder) / f"{n}.onnx" for n in ("plain", "ready", "int8"))
         try:
-            # as a file: of a model in memory it puts the weights into a file that it then misses
+            # as a file: for a model in memory, the quantiser stores the weights in a file that it
+            # then loses
             onnx.save(model, plain)
             quant_pre_process(str(plain), str(prepared), skip_symbolic_shape=True)
             quantize_static(
@@ -67,13 +68,13 @@ def quantised(model: onnx.ModelProto, images: NDArray[np.uint8]) -> onnx.ModelPr
                 nodes_to_exclude=_up_to_the_first_weights(onnx.load(prepared)),
             )
             return onnx.load(result)
-        except Exception as error:  # whatever the quantiser makes of a user's own network
+        except Exception as error:  # the quantiser may fail in any way on a user's own network
             reason = " ".join(str(error).split())[:300]
             raise RunError(f"ONNX Runtime cannot quantise this network: {reason}") from error
 
 
 def _up_to_the_first_weights(model: onnx.ModelProto) -> list[str]:
-    """The nodes of the normalisation: their input is bytes already."""
+    """The nodes of the normalisation, whose input already is bytes."""
     names = []
     for node in model.graph.node:
         if node.op_type in ("Conv", "Gemm", "MatMul"):
@@ -83,7 +84,7 @@ def _up_to_the_first_weights(model: onnx.ModelProto) -> list[str]:
 
 
 class _Reader:
-    """Calibration batches, as ONNX Runtime asks for them."""
+    """Calibration batches in the interface of ONNX Runtime."""
 
     def __init__(self, images: NDArray[np.uint8]) -> None:
         self.images, self.start = images, 0
@@ -99,7 +100,7 @@ class _Reader:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the quantiser's advice, which it gives through the root logger."""
+    """Suppress the quantiser's advice, which goes to the root logger."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""How long one image takes at every width, side by side."""
+"""The latency of one image at every width, measured in turns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def latencies_ms(
     repeats: int = REPEATS,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """The median time of each call; they take turns, so that what slows the machine slows all."""
+    """The median time of each call; calls take turns, so that a busy machine slows all of them."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     with _one_thread():
         for number in range(WARM_UP + repeats):

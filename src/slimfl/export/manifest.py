@@ -1,4 +1,4 @@
-"""`manifest.json`: what an export holds, one entry per width and precision."""
+"""`manifest.json`: the contents of an export, one entry per width and precision."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from slimfl.files import open_plain
 
 MANIFEST = "manifest.json"
 
-#: Bytes of a manifest that is read; ours have some thousand.
+#: Maximum size of a manifest; typical ones have a few thousand bytes.
 MOST_BYTES = 1_000_000
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -43,18 +43,18 @@ class Model(_Strict):
     precision: Literal["float32", "int8"]
     parameters: Count
     multiply_adds: Count
-    """Of one image."""
+    """Per image."""
     bits: Count
-    """Of the parameters: 32 each; in int8, 8 per weight and 32 per bias."""
+    """Size of the parameters: 32 bits each; in int8, 8 per weight and 32 per bias."""
     accuracy: Share
-    """On the test images, measured with the exported network."""
+    """Accuracy of the exported network on the test images."""
     run_accuracy: Share | None = None
-    """What the run recorded for this width in the round of the model."""
+    """Accuracy that the run recorded for this width in the model's round."""
     accuracy_loss_points: float | None = None
-    """int8 alone: how many points of accuracy it lost against float32."""
+    """int8 only: loss of accuracy against float32 in points."""
     joules_per_image: Positive
     latency_ms: Positive | None = None
-    """Median of one image; the runtime stands under `latency`."""
+    """Median of one image; `latency` has the runtime."""
     largest_difference: float | None = None
     """Between the logits of ONNX Runtime and PyTorch, relative to the largest if that exceeds 1."""
     files: list[File]
@@ -66,7 +66,7 @@ class Cascade(_Strict):
     confidence: Share
     accuracy: Share
     full_share: Share
-    """Images about which the full width was asked."""
+    """Share of images for which the full width was used."""
     joules_per_image: Positive
 
 
@@ -76,11 +76,11 @@ class Normalisation(_Strict):
     mean: list[float]
     deviation: list[float]
     folded_into: list[Literal["onnx", "torch"]] = ["onnx", "torch"]
-    """The formats whose network does it itself; for safetensors it is the caller's work."""
+    """The formats whose network includes it; for safetensors, the caller must normalise."""
 
 
 class Input(_Strict):
-    """What a network takes: unsigned bytes [batch, channel, row, column]."""
+    """The input of a network: unsigned bytes [batch, channel, row, column]."""
 
     name: Text
     type: Literal["uint8"] = "uint8"
@@ -110,7 +110,7 @@ class Origin(_Strict):
     """The run that the model comes from."""
 
     experiment_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    """Of what its rounds depend on: two runs with the same one ran the same rounds."""
+    """Digest of what its rounds depend on: equal digests mean equal rounds."""
     method: Text
     seed: int
     round: Count
@@ -140,7 +140,7 @@ class Manifest(_Strict):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest in a folder, of whoever's making."""
+    """The manifest in a folder, which may come from a stranger."""
     path = folder / MANIFEST
     with open_plain(path, "rb") as file:
         raw = file.read(MOST_BYTES + 1)

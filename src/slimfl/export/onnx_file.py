@@ -1,4 +1,4 @@
-"""ONNX files: written by torch's exporter, stripped of what it notes, run by ONNX Runtime."""
+"""ONNX files: written by torch's exporter, stripped of its notes, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-#: The opset in which torch's exporter is written; runtimes of some years know it.
+#: The opset of torch's exporter, which runtimes have supported for years.
 OPSET = 18
 
 INPUT, OUTPUT = "images", "logits"
 
 
 def check_installed() -> None:
-    """A package of the `export` extra that is missing is a wrong request."""
+    """Refuse the request if packages of the `export` extra are missing."""
     problem = why_missing("export", "onnx", "onnxruntime", "onnxscript")
     if problem is not None:
         raise RequestError(f"{problem}, or choose --format safetensors")
@@ -48,7 +48,7 @@ def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.M
                 dynamic_shapes={INPUT: {0: torch.export.Dim("batch")}},
                 verbose=False,
             )
-    except Exception as error:  # whatever tracing makes of a user's own code
+    except Exception as error:  # tracing may fail in any way on a user's own code
         reason = " ".join(str(error).split())[:300]
         raise RunError(f"torch cannot write this network as ONNX: {reason}") from error
     model: onnx.ModelProto = program.model_proto
@@ -57,7 +57,7 @@ def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.M
 
 
 def _strip(model: onnx.ModelProto) -> None:
-    """Leave out stack traces, which hold paths, and what a reader of ONNX assumes anyway.
+    """Remove stack traces, which contain paths, and attributes with default values.
 
     Both are larger than the weights of a small network.
     """
@@ -75,7 +75,7 @@ def _strip(model: onnx.ModelProto) -> None:
 
 
 def _is_default(attribute: onnx.AttributeProto) -> bool:
-    """Whether an attribute of a convolution has the value that the standard gives it."""
+    """True if an attribute of a convolution has its default value."""
     match attribute.name:
         case "auto_pad":
             return bool(attribute.s == b"NOTSET")
@@ -111,7 +111,7 @@ def onnx_logits(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without remarks about packages and interfaces that do not concern the user."""
+    """Suppress remarks about packages and interfaces that do not concern the user."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

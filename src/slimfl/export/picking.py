@@ -1,4 +1,4 @@
-"""Which width to use under limits: a pure function over a table of what each costs and reaches."""
+"""Which width to use under limits: a pure function over a table of costs and accuracies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a choice must keep; None for no limit."""
+    """The limits of a choice; None for no limit."""
 
     max_macs: float | None = None
     max_energy_j: float | None = None
@@ -37,7 +37,7 @@ class Limits:
     max_latency_ms: float | None = None
 
     def check(self) -> None:
-        """Refuse limits that no width could keep or break, and none at all."""
+        """Refuse limits that make no sense, or no limits at all."""
         given = {key: value for key, value in asdict(self).items() if value is not None}
         options = {key: f"--{key.replace('_', '-')}" for key in asdict(self)}
         if not given:
@@ -74,9 +74,9 @@ class Picked:
 
 
 def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
-    """The cheapest that is accurate enough, or else the most accurate within the limits.
+    """The cheapest that is accurate enough, or the most accurate within the limits.
 
-    Cheaper is less energy, then fewer multiply-adds.
+    Cheaper means less energy, then fewer multiply-adds.
     """
     limits.check()
     fitting = [choice for choice in choices if not limits.broken_by(choice)]
@@ -105,7 +105,7 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
 
 @dataclass(frozen=True)
 class Table:
-    """Choices and where their numbers come from."""
+    """Choices and the origin of their numbers."""
 
     choices: list[Choice]
     energy_preset: str
@@ -115,7 +115,7 @@ class Table:
 
     @property
     def points(self) -> list[tuple[str, float, float]]:
-        """What a figure shows of each choice."""
+        """The points of a figure: name, joules per image and accuracy."""
         return [
             (width_label(one.width, one.precision), one.joules_per_image, one.accuracy)
             for one in self.choices
@@ -154,7 +154,7 @@ def from_run(
     measure: bool = False,
     data_dir: Path | None = None,
 ) -> Table:
-    """The table of a run: the accuracy of its model's round, and what the widths cost."""
+    """The table of a run: the accuracies in its model's round, and the costs of the widths."""
     import torch
 
     from slimfl.export.deployable import channels_first, deployable

@@ -1,6 +1,6 @@
-"""Which width a device uses next: by a budget, or by how sure the narrow one is.
+"""Which width a device uses next: by a budget, or by the confidence of the narrow one.
 
-Needs NumPy alone; the networks run in whatever runtime the device has.
+It needs only NumPy; the networks run in whatever runtime the device has.
 """
 
 import itertools
@@ -23,12 +23,12 @@ Classify = Callable[[NDArray[Any]], ArrayLike]
 
 @dataclass(frozen=True)
 class Answers:
-    """What a cascade answered."""
+    """The answers of a cascade."""
 
     probabilities: NDArray[np.float64]
     """One row per image."""
     widths: NDArray[np.float64]
-    """The width whose answer was taken, per image."""
+    """The width whose answer was used, per image."""
     cost: float
     """Mean cost per image: the narrow width for all, the full one for those it was unsure of."""
 
@@ -51,12 +51,12 @@ class WidthPolicy:
         """Describe the widths.
 
         Args:
-            costs: What one image costs at every width, in any one unit: joules, seconds,
-                multiply-adds. A wider width costs more.
-            hysteresis: A wider width is taken only if the budget exceeds its cost by this share,
-                so that a budget that wavers around a cost does not make the width waver.
-            confidence: In a cascade, the full width is asked about images whose most probable
-                class has a lower probability than this.
+            costs: Cost of one image at every width, in any unit: joules, seconds, multiply-adds.
+                A wider width costs more.
+            hysteresis: A wider width is used only if the budget exceeds its cost by this share,
+                so that the width does not oscillate when the budget is close to a cost.
+            confidence: In a cascade, the full width is used for images whose most probable class
+                has a lower probability than this.
         """
         self.costs = {float(width): float(cost) for width, cost in sorted(costs.items())}
         self.widths = tuple(self.costs)
@@ -84,9 +84,9 @@ class WidthPolicy:
         hysteresis: float = 0.1,
         confidence: float = 0.8,
     ) -> Self:
-        """The widths of an export, by its `manifest.json` or what that file holds.
+        """The widths of an export, from its `manifest.json` or the contents of that file.
 
-        `cost` names the field that counts: `joules_per_image`, `multiply_adds` or `latency_ms`.
+        `cost` names the field to use: `joules_per_image`, `multiply_adds` or `latency_ms`.
         """
         document: Any = manifest
         try:
@@ -109,7 +109,7 @@ class WidthPolicy:
     def within(self, budget: float) -> float:
         """The width for the next image under a budget per image, in the unit of the costs.
 
-        Never more expensive than the budget, except that there is nothing below the narrowest.
+        It never costs more than the budget, unless even the narrowest does.
         """
         if self._current is None:
             affordable = [width for width in self.widths if self.costs[width] <= budget]
@@ -123,13 +123,13 @@ class WidthPolicy:
         return self._current
 
     def unsure(self, probabilities: ArrayLike) -> NDArray[np.bool_]:
-        """Of which rows the most probable class is not probable enough; of NaN nobody is sure."""
+        """Rows whose most probable class is not probable enough, or NaN."""
         rows = np.atleast_2d(np.asarray(probabilities, np.float64))
         unsure: NDArray[np.bool_] = ~(rows.max(axis=1) >= self.confidence)
         return unsure
 
     def cascade(self, images: NDArray[Any], classify: Mapping[float, Classify]) -> Answers:
-        """Ask the narrowest width about all images, and the widest about those it is unsure of.
+        """Use the narrowest width for all images, and the widest for those it is unsure of.
 
         `classify` has a function for each of these two widths that gives one row of probabilities
         per image. `probabilities_of` makes them from logits.

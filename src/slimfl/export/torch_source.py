@@ -1,7 +1,7 @@
 """A network as Python text: torch's own layers and a `forward`, no slimfl and no pickle.
 
 torch's archives (`.pt2`) hold a pickle of the example inputs, and `torch.export.load` unpickles. So
-the weights are a safetensors file, and the network is a module that a person can read.
+the weights are a safetensors file, and the network is a readable Python module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load(path: Path = Path(__file__).with_name("{name}.safetensors")) -> Network
     return network.eval()
 '''
 
-#: What the text of `forward` may name besides torch.
+#: Names that the text of `forward` may use besides torch.
 _GLOBALS = {
     "torch": "",
     "device": "from torch import device",
@@ -60,21 +60,21 @@ def source(network: Deployable, name: str) -> str:
     try:
         traced = torch.fx.symbolic_trace(network)
         for node in traced.graph.nodes:
-            node.type = None  # annotations would need imports of their own
+            node.type = None  # annotations would need further imports
         code = traced.graph.python_code("self")
         named = [key for key in code.globals if re.search(rf"\b{re.escape(key)}\b", code.src)]
         foreign = [key for key in named if key not in _GLOBALS]
         if foreign:
             raise ValueError(f"forward uses {', '.join(foreign)}")
         body = _constructor(traced, set(network.state_dict()))
-    except Exception as error:  # whatever tracing makes of a user's own code
+    except Exception as error:  # tracing may fail in any way on a user's own code
         reason = " ".join(str(error).split())[:300]
         raise RunError(
             f"this network cannot be written as plain torch layers ({reason}); "
             "choose --format onnx or safetensors"
         ) from error
     imports = [line for key, line in _GLOBALS.items() if line and key in named]
-    # what follows a semicolon frees memory, which Python does at the end of the call
+    # the part after a semicolon frees memory, which Python does anyway when the call ends
     shown = [line.partition(";  ")[0].rstrip() for line in code.src.strip().splitlines()]
     forward = "\n".join(f"    {line}" for line in shown)
     head = _HEAD.format(name=name, module=module_name(name)) + "".join(
@@ -99,14 +99,14 @@ def _constructor(traced: torch.fx.GraphModule, stored: set[str]) -> str:
 
 
 def _place(path: str) -> str:
-    """How a method reaches a module."""
+    """The expression for a submodule within a method."""
     if all(part.isidentifier() for part in path.split(".")):
         return f"self.{path}"
     return f"self.get_submodule({path!r})" if path else "self"
 
 
 def _layer(module: nn.Module, plain: bool) -> str:
-    """The call that makes a layer: torch prints its layers that way."""
+    """The call that makes a layer, which is how torch prints layers."""
     if plain:
         return "nn.Module()"
     text = repr(module)
@@ -116,7 +116,7 @@ def _layer(module: nn.Module, plain: bool) -> str:
 
 
 def _own_tensors(module: nn.Module, place: str, stored: set[str]) -> list[str]:
-    """Parameters and buffers that are no layer's; what the weights' file lacks is written out."""
+    """Parameters and buffers outside of layers; those not in the weights' file are written out."""
     lines = []
     for name, parameter in module.named_parameters(recurse=False):
         lines.append(
@@ -136,7 +136,7 @@ def _literal(buffer: Tensor) -> str:
 
 
 def rebuilt(text: str) -> Any:
-    """What the module defines, for a check that it computes the same."""
+    """Execute the text, to check that the network computes the same."""
     namespace: dict[str, Any] = {"__file__": "exported.py"}
     exec(compile(text, "<exported>", "exec"), namespace)
     return namespace["Network"]().eval()

@@ -1,7 +1,7 @@
-"""The model of a run folder, ready to leave it.
+"""The trained model of a run folder.
 
-A folder may come from a stranger: names in it are resolved by `slimfl.naming`, weights are
-safetensors, and neither its method nor its channel is needed.
+A folder may come from a stranger: its names are resolved by `slimfl.naming`, weights are
+safetensors, and neither its method nor its channel is used.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from slimfl.nn import build, flatten, load_flat
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A network with the weights of a run's newest checkpoint, and what belongs to it."""
+    """A network with the weights of a run's newest checkpoint, and its context."""
 
     experiment: Experiment
     dataset: Dataset
     network: nn.Module
     round: int
-    """The round after which these were the weights."""
+    """The round of these weights."""
     accuracy: dict[str, float]
-    """What the run recorded for that round by width; empty if it was not evaluated then."""
+    """Accuracy that the run recorded for that round, by width; empty if it was not evaluated."""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -43,13 +43,13 @@ class Trained:
 
     @property
     def model_name(self) -> str:
-        """A name for files and documents: letters, digits, dots and dashes, whoever chose it."""
+        """A safe name for files and documents: letters, digits, dots and dashes."""
         known = self.experiment.model.name.rpartition(":")[2]
         name = type(self.network).__name__ if known == "own" else known
         return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:60] or "model"
 
     def chosen(self, widths: tuple[float, ...] | None) -> tuple[float, ...]:
-        """The widths asked for, narrowest first, or all; others than the run's are refused."""
+        """The requested widths or all, narrowest first; refuses others than the run's."""
         trained = self.experiment.model.widths
         wrong = [width for width in widths or () if width not in trained]
         if wrong:
@@ -67,7 +67,7 @@ def load_trained(
     dataset: Dataset | None = None,
     data_dir: Path | None = None,
 ) -> Trained:
-    """Read a run folder; what it cannot hold, its author's own network or data, is given again."""
+    """Read a run folder; its author's own network or data must be given again."""
     folder = RunFolder.open(path)
     experiment, provenance = folder.experiment(), folder.provenance()
     _check_own(provenance, network, dataset)
@@ -112,7 +112,7 @@ def load_trained(
 def _check_own(
     provenance: dict[str, object], network: nn.Module | None, dataset: Dataset | None
 ) -> None:
-    """Refuse a run without the objects it was made with, and other ones in their place."""
+    """Refuse a run if its author's own objects are missing or differ."""
     made_with = own.recorded(provenance) or {}
     given: dict[str, dict[str, str]] = {}
     if network is not None:

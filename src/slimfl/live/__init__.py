@@ -1,8 +1,8 @@
 """The live page: a local server that follows run folders and shows them in a browser.
 
-It only reads. What it knows of a run comes from the run folder, through the records that every
-reader uses, and reaches the page as server-sent events. Starlette and uvicorn, which serve it, are
-an extra and imported by `app` and `server` alone.
+It only reads. Everything comes from the run folder, through the same records as for every reader,
+and reaches the page as server-sent events. Starlette and uvicorn, which serve it, are an extra and
+are only imported by `app` and `server`.
 """
 
 from slimfl.live.board import Board

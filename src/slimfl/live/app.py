@@ -1,4 +1,4 @@
-"""What the server answers: the page, the event stream, a run's details, and reports on demand."""
+"""The routes of the server: the page, the event stream, a run's details, and reports on demand."""
 
 import asyncio
 import tempfile
@@ -24,7 +24,7 @@ from slimfl.live.stream import Reader
 from slimfl.report import write_report
 from slimfl.results import load
 
-#: How often a connected page is compared with what is known, and when silence is broken.
+#: Intervals for updates of a connected page, and for keep-alive messages.
 LOOK_S, SILENCE_S = 0.2, 15.0
 
 #: The files of the page, by name.
@@ -39,8 +39,8 @@ FILES = {
     "units.js": "text/javascript",
 }
 
-#: A report brings its own inline script. In a sandbox without an origin of its own it cannot read
-#: from this server, whatever a run folder might have smuggled into it.
+#: A report has its own inline script. In a sandbox without an origin it cannot read from this
+#: server, whatever a run folder might have smuggled into it.
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -94,7 +94,7 @@ def application(board: Board, token: str, host: str) -> ASGIApp:
         Route("/{name}", file),
     ]
     app = Starlette(routes=routes)
-    app.router.redirect_slashes = False  # it would answer with an address made of the Host header
+    app.router.redirect_slashes = False  # a redirect would contain the Host header
     return Guard(app, token, host)
 
 
@@ -105,7 +105,7 @@ async def _events(board: Board, reader: Reader) -> AsyncIterator[str]:
         for text in reader.news(board):
             yield text
             spoke_s = time.monotonic()
-        if time.monotonic() - spoke_s > SILENCE_S:  # so that a lost connection is noticed
+        if time.monotonic() - spoke_s > SILENCE_S:  # keep-alive, which detects a lost connection
             yield ": nothing new\n\n"
             spoke_s = time.monotonic()
         await asyncio.sleep(LOOK_S)

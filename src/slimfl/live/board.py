@@ -1,4 +1,4 @@
-"""All runs that are followed: found, read and described by one thread, looked at by others."""
+"""All followed runs: one thread finds, reads and describes them, others only look."""
 
 import logging
 import threading
@@ -14,14 +14,14 @@ from slimfl.results import Group, group
 
 log = logging.getLogger(__name__)
 
-#: How often folders are looked for, files are looked at, and locks are tried.
+#: Intervals for finding folders, reading files and trying locks.
 SCAN_S, READ_S, LOCK_S = 1.0, 0.3, 2.0
 
 
 class Board:
     """The runs below some paths.
 
-    `follow` is for one thread. What others see is replaced, never changed.
+    One thread runs `follow`. What others see is replaced, never modified.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -29,34 +29,34 @@ class Board:
         self.runs: dict[str, Followed] = {}
         """By key, in the order of their paths."""
         self.listing: dict[str, Any] = {"runs": [], "left_out": 0}
-        """What the page is told of the runs as such; changes when runs come and go."""
+        """The description of the runs for the page; changes when runs come and go."""
         self.caught_up = False
-        """Whether everything that was there has been read."""
+        """True once everything that existed has been read."""
         self._stop = threading.Event()
         self._scanned_s = self._tried_s = float("-inf")
 
     def follow(self) -> None:
-        """Keep up with the disk until `close`."""
+        """Follow the disk until `close`."""
         while not self._stop.is_set():
             more = False
             try:
                 more = self.refresh()
-            except Exception:  # a folder that nobody foresaw must not end the page of the others
+            except Exception:  # an unexpected folder must not end the page for the others
                 log.exception("the runs could not be read; trying again")
             if not more:
                 self._stop.wait(READ_S)
 
     def close(self) -> None:
-        """End `follow`, and tell those who wait for news that there will be none."""
+        """End `follow`, and release those who wait for news."""
         self._stop.set()
 
     @property
     def closed(self) -> bool:
-        """Whether there will be no more news."""
+        """True if there will be no more news."""
         return self._stop.is_set()
 
     def refresh(self) -> bool:
-        """Look at the disk once; returns whether there is more to read right away."""
+        """Look at the disk once; True if there is more to read right away."""
         now_s = time.monotonic()
         if now_s - self._scanned_s >= SCAN_S:
             self._scan()
@@ -72,7 +72,7 @@ class Board:
     def _scan(self) -> None:
         found = run_folders(self.paths)
         known = {run.path: run for run in self.runs.values()}
-        # an experiment that was written anew is another run in the same place
+        # a new experiment.toml means another run in the same place
         runs = [
             known[path] if path in known and known[path].stamp == stamp else Followed(path, stamp)
             for path, stamp in found.runs.items()
@@ -113,7 +113,7 @@ class Board:
 
 
 def _names(groups: list[Group]) -> dict[tuple[str, str], str]:
-    """What to call each group: its name, and of its scene what others do not share."""
+    """A label for each group: its name, and the parts of its scene that differ from others."""
     scenes = [each.scene.split(", ") for each in groups]
     common = set.intersection(*map(set, scenes)) if scenes else set()
     return {

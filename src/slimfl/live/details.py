@@ -1,4 +1,4 @@
-"""What arrived from whom in one run, and its gains against the thresholds: for the run on show."""
+"""Deliveries per device of one run, and its gains against the thresholds, for the page."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from slimfl.results import RunRecord
 from slimfl.results.curves import POINTS, arrivals
 from slimfl.results.groups import BUILT_IN_CHANNEL
 
-#: Of long runs with many devices, as many of the last rounds as fit in this.
+#: Long runs with many devices are cut to the last rounds that fit in this size.
 MOST_BYTES = 1 << 25
 
 
-#: Keys of the radio under which a message has one threshold, the same for all devices and rounds.
+#: Radio settings with which a message has the same threshold for all devices and rounds.
 _ONE_THRESHOLD = {
     "channel", "noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "bandwidth_hz",
     "spectral_efficiency", "split", "implementation_loss_db", "accounting", "bits_per_parameter",
@@ -32,7 +32,7 @@ _ONE_THRESHOLD = {
 
 
 def details(run: Followed, after: int) -> dict[str, Any]:
-    """The rounds behind the first `after`: at most the last `POINTS`, in `MOST_BYTES` of file."""
+    """The rounds from `after` on: at most the last `POINTS`, within `MOST_BYTES` of the file."""
     record, (log, now) = run.record, run.published
     if record is None:
         raise RequestError(f"{run.path} cannot be shown: {now['problem']}")
@@ -46,7 +46,7 @@ def details(run: Followed, after: int) -> dict[str, Any]:
             lines.append(line)
             if behind.lines >= last:
                 break
-    except DamageError:  # cut in this moment; the page asks again after the next round
+    except DamageError:  # the file was just cut; the page asks again after the next round
         pass
     table = arrivals(RunRecord(run.path, record.experiment, {}, lines, []))
     segments = len(record.experiment.model.widths)
@@ -62,7 +62,7 @@ def details(run: Followed, after: int) -> dict[str, Any]:
 
 
 def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
-    """The gain from which each message is decoded; none where it is not one gain for all devices.
+    """The threshold gain of each message; none if it is not the same for all devices.
 
     Nothing that a folder names is imported.
     """
@@ -75,7 +75,7 @@ def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
     messages = full_assignment(method(experiment.method, widths), len(widths)).messages
     try:
         coding = signal(radio, messages, len(widths)).coding
-    except RequestError:  # a split that cannot be decoded: no run has it
+    except RequestError:  # an infeasible split, which no run has
         return []
     needed = coding.thresholds(noise_to_power(radio)).tolist()
     carried = [max(message) + 1 for message in messages]

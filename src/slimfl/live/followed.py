@@ -1,4 +1,4 @@
-"""One run that is followed: what has been read of it, and what has happened since."""
+"""One followed run: what has been read of it, and its changes."""
 
 import hashlib
 import os
@@ -15,17 +15,17 @@ from slimfl.live.scan import Stamp, stamp_of
 from slimfl.live.totals import Totals
 from slimfl.results import RunRecord
 
-#: Lines that are read before other runs have their turn.
+#: Number of lines that are read before it is another run's turn.
 CHUNK = 250
-#: Names and problems come from the folder and may be of any length.
+#: Maximum length of text from a folder, such as names and problems.
 MOST_CHARACTERS = 300
 
 
 class Followed:
     """A run folder and the rounds that were read from it so far.
 
-    The methods are for the one thread that follows; others read `published`, a log and what is to
-    say of its first `now["rounds"]` rows, and `revision`.
+    Only the following thread calls the methods. Others read `revision` and `published`: a log, and
+    a description of its first `now["rounds"]` rows.
     """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
@@ -33,7 +33,7 @@ class Followed:
         self.key = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
         self.record: RunRecord | None = None
         self.revision = 0
-        """Grows with every change."""
+        """Increases with every change."""
         self._problem: str | None = None
         self._writing = self._complete = False
         self._metrics: Stamp | None = None
@@ -47,7 +47,7 @@ class Followed:
         self._publish()
 
     def refresh(self) -> bool:
-        """Read what is new, at most a chunk of it; returns whether there may be more."""
+        """Read what is new, at most a chunk; True if there may be more."""
         if self.record is None:
             return False
         stamp = stamp_of(self.path / METRICS)
@@ -61,13 +61,13 @@ class Followed:
         except (DamageError, RequestError, OSError) as error:
             self._problem = str(error)
         if more:
-            self._metrics = None  # as if it had changed, so that the rest is read next time
+            self._metrics = None  # forget the stamp, so that the rest is read next time
         self._complete = self._is_complete(self.record)
         self._publish()
         return more
 
     def look_for_writer(self) -> None:
-        """Find out whether a process is writing to the folder."""
+        """Check whether a process is writing to the folder."""
         writing = self.record is not None and RunFolder(self.path).in_use()
         if writing != self._writing:
             self._writing = writing
@@ -100,7 +100,7 @@ class Followed:
         self._stopped = False
 
     def _read(self, record: RunRecord) -> bool:
-        """Append what comes after the last line; a file that was cut or replaced is read anew."""
+        """Append new lines; a file that was cut or replaced is read again."""
         if self._log.rows and not self._last_line_stays(record):
             self._start_over()
         start = self._log.position(len(self._log.rows))
@@ -109,17 +109,17 @@ class Followed:
             self._log.append(line, behind, self._totals.add(line))
             self._stopped = line.stopped_by is not None
             if record.experiment.federation.stop_on_convergence and line.accuracy:
-                # without its devices, of which there may be many
+                # without the lists of devices, which may be long
                 slim: dict[str, object] = {"devices": [], "gains": None, "decoded": []}
                 self._evaluated.append(line.model_copy(update=slim))
             count += 1
         return count == CHUNK
 
     def _last_line_stays(self, record: RunRecord) -> bool:
-        """Whether the file still has the line that was read last.
+        """True if the file still has the line that was read last.
 
-        A resumed run cuts its metrics and appends the rounds again. No such line is the same as
-        before: it says how many seconds the round took.
+        A resumed run cuts its metrics and appends the rounds again. Such lines differ from the old
+        ones in the seconds that the round took.
         """
         start = self._log.position(len(self._log.rows) - 1)
         try:
@@ -129,7 +129,7 @@ class Followed:
         return found is not None and self._log.ends_with(*found)
 
     def _is_complete(self, record: RunRecord) -> bool:
-        """What `federation.finished` says, without keeping all lines."""
+        """Equivalent to `federation.finished`, without keeping all lines."""
         section = record.experiment.federation
         return (
             self._stopped
@@ -139,7 +139,7 @@ class Followed:
 
 
 def shown(text: str) -> str:
-    r"""Text from a folder on one line of readable length.
+    r"""Text from a folder on one line of limited length.
 
     >>> shown("a\nb"), len(shown("x" * 1000))
     ('a b', 300)

@@ -1,8 +1,8 @@
-"""Who may ask: only requests that name this machine and know the token.
+"""Access control: only requests that name this machine and know the token.
 
 The token is the first part of every path. So links, scripts and event streams carry it without
-cookies, which browsers share between all ports of a machine. The Host header is checked because a
-foreign page can point its own name at 127.0.0.1 (DNS rebinding) and would then be of our origin.
+cookies, which browsers share between all ports of a machine. The Host header is checked because
+another page could point its own name at 127.0.0.1 (DNS rebinding) and would then have our origin.
 """
 
 import ipaddress
@@ -11,7 +11,7 @@ import secrets
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: For the page itself; nothing comes from elsewhere, and nothing goes there.
+#: For the page itself: nothing is loaded from or sent to elsewhere.
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,13 +29,13 @@ HEADERS = {
 
 
 class Guard:
-    """In front of an application: refuses strangers, and adds `HEADERS` to every answer."""
+    """Middleware that refuses strangers and adds `HEADERS` to every answer."""
 
     def __init__(self, app: ASGIApp, token: str, host: str) -> None:
         self.app, self.token, self.host = app, token, host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             return
         _, token, *rest = f"{scope['path']}".split("/", 2)
@@ -57,10 +57,10 @@ class Guard:
 
 
 def is_own_host(header: str, bound: str) -> bool:
-    """Whether a Host header names this machine by an address or as localhost.
+    """True if a Host header names this machine by an address or as localhost.
 
     Ports may differ: the page may come through `ssh -L`. A server that listens on all addresses
-    cannot know which one is used, so there any address passes, but no name.
+    cannot know which one is used, so any address passes there, but no name.
 
     >>> is_own_host("127.0.0.1:8000", "127.0.0.1"), is_own_host("[::1]:80", "127.0.0.1")
     (True, True)

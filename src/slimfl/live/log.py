@@ -1,7 +1,7 @@
-"""The rounds that were read from one metrics file, in a form that other threads may look at.
+"""The rounds of one metrics file, in a form that other threads can read.
 
-One thread appends, others read. They see a row only after all that belongs to it is there, and a
-file that is read anew gets a new log.
+One thread appends, others read. They see a row only after everything that belongs to it is there,
+and a file that is read again gets a new log.
 """
 
 import hashlib
@@ -25,25 +25,25 @@ class RoundLog:
         self._chain.append(self._chained(self._chain[-1], line))
         self._ends.append(behind.size_bytes)
         self._widths = behind.widths
-        self.rows.append(row)  # last: whoever sees the row finds the rest
+        self.rows.append(row)  # last: readers that see the row find the rest
 
     def ends_with(self, line: RoundRecord, behind: Position) -> bool:
-        """Whether this is the last line, at the same place in the file."""
+        """True if this is the last line, at the same place in the file."""
         last = len(self.rows)
         return (last, self._ends[last]) == (behind.lines, behind.size_bytes) and self._chain[
             last
         ] == self._chained(self._chain[last - 1], line)
 
     def digest(self, lines: int) -> str:
-        """The fingerprint of the first lines; whoever has the same one has the same rounds."""
+        """The fingerprint of the first lines; equal fingerprints mean equal rounds."""
         return f"{self._chain[lines]:016x}"
 
     def position(self, lines: int) -> Position:
-        """Where to read on after the first lines."""
+        """The position after the first lines."""
         return Position(lines, self._ends[lines], self._widths)
 
     def bytes_between(self, first: int, last: int) -> int:
-        """What the lines after `first` up to `last` take on the disk."""
+        """The size of lines `first` to `last` in the file."""
         return int(self._ends[last] - self._ends[first])
 
     def _chained(self, before: int, line: RoundRecord) -> int:

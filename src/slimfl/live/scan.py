@@ -1,4 +1,4 @@
-"""Which run folders there are at and below the watched paths, within bounds."""
+"""Finds run folders at and below the watched paths, within limits."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,29 +8,29 @@ from pathlib import Path
 from slimfl.errors import RequestError
 from slimfl.federation.storage.run_folder import EXPERIMENT
 
-#: `slimfl run` writes to runs/GROUP/RUN; one level more for those who sort their groups.
+#: `slimfl run` writes to runs/GROUP/RUN; one more level allows for sorted groups.
 DEPTH = 3
-#: Entries of folders that one scan looks at, so that a watched home folder does not stall it.
+#: Maximum number of folder entries per scan, so that a watched home folder does not stall it.
 MOST_ENTRIES = 20_000
-#: More runs than this make no readable page.
+#: Maximum number of runs on a readable page.
 MOST_RUNS = 200
 
-#: Device, inode, size and time of a file: as long as it stays, so does the file.
+#: Device, inode, size and time of a file: if they are the same, the file is unchanged.
 Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a look at the disk found."""
+    """The result of a scan."""
 
     runs: dict[Path, Stamp]
     """Every run folder, with the stamp of its experiment."""
     left_out: int
-    """Runs beyond `MOST_RUNS`; the newest are kept."""
+    """Number of runs beyond `MOST_RUNS`; the newest are kept."""
 
 
 def check_paths(paths: Sequence[Path]) -> list[Path]:
-    """The paths as absolute ones; `RequestError` if one is not a folder."""
+    """The paths as absolute paths; `RequestError` if one is not a folder."""
     for path in paths:
         if not path.exists():
             raise RequestError(
@@ -56,7 +56,7 @@ def run_folders(paths: Iterable[Path]) -> Scan:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """The stamp of a file, None if it is not there."""
+    """The stamp of a file; None if it does not exist."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -77,10 +77,10 @@ def _below(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:
                 left[0] -= 1
                 if left[0] < 0:
                     break
-                # a link could lead anywhere, and back
+                # a link could lead anywhere, or back here
                 if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
                     inside.append(Path(entry.path))
-    except OSError:  # it vanished, or may not be read
+    except OSError:  # it has vanished or cannot be read
         return
     for path in sorted(inside, reverse=True):  # by default names start with the time: newest first
         yield from _below(path, depth - 1, left)

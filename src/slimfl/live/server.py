@@ -1,4 +1,4 @@
-"""Serving the page until somebody ends it."""
+"""Serves the page until it is stopped."""
 
 import logging
 import secrets
@@ -12,12 +12,12 @@ from slimfl.errors import RequestError
 from slimfl.live.app import application
 from slimfl.live.board import Board
 
-#: The port if none is asked for; another one if it is taken.
+#: The default port; if it is taken, another one is used.
 PORT = 8321
 
 
 class Server:
-    """A bound socket, then a server behind it."""
+    """A bound socket and the server behind it."""
 
     def __init__(self, board: Board, token: str | None, host: str, port: int | None) -> None:
         self.board, self.host = board, host
@@ -26,12 +26,12 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.socket.getsockname()[1]}/{self.token}/"
 
     def serve(self, seconds: float | None) -> None:
-        """Answer until a signal, or until the time is over."""
+        """Serve until a signal comes or the time is over."""
         follower = threading.Thread(target=self.board.follow, name="follow runs", daemon=True)
         follower.start()
         server = _Uvicorn(
@@ -39,7 +39,7 @@ class Server:
                 application(self.board, self.token, self.host),
                 log_config=None,
                 log_level=logging.ERROR,
-                access_log=False,  # it would hold the token
+                access_log=False,  # it would contain the token
                 http="h11",
                 ws="none",
                 lifespan="off",
@@ -61,7 +61,7 @@ class Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Ends the event streams as soon as the server is to end, instead of waiting for them."""
+    """Ends the event streams at shutdown, instead of waiting for them."""
 
     def __init__(self, config: uvicorn.Config, board: Board) -> None:
         super().__init__(config)

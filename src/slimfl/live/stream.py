@@ -1,10 +1,9 @@
-"""Server-sent events: what a page lacks, and how it says what it has.
+"""Server-sent events: what a page lacks, and the id that says what it has.
 
-A page has, of every run, a number of rounds with a fingerprint. That is the id of the last event of
-every batch, and what a browser sends as `Last-Event-ID` when it connects again. So nothing is sent
-twice, nothing is lost, and it makes no difference whether this server was started anew in between.
-If the fingerprint is another one, because a resumed run has cut its metrics, the page gets the run
-from its first round.
+For every run, a page has a number of rounds with a fingerprint. They are the id of the last event
+of every batch, which a browser sends as `Last-Event-ID` when it reconnects. So nothing is sent
+twice and nothing is lost, even if this server was restarted in between. If the fingerprint differs,
+because a resumed run has cut its metrics, the page gets the run from its first round.
 """
 
 import json
@@ -15,9 +14,9 @@ from typing import Any
 from slimfl.live.board import Board
 from slimfl.live.followed import Followed
 
-#: Rounds in one event, so that no event takes long to read.
+#: Maximum number of rounds per event, so that no event takes long to read.
 ROUNDS = 2000
-#: A longer id is none of ours.
+#: Maximum length of an id.
 MOST_ID_CHARACTERS = 1 << 15
 
 _PART = re.compile(r"([0-9a-f]{12}):([0-9]{1,9}):([0-9a-f]{16})")
@@ -32,7 +31,7 @@ class Reader:
         self._listing: object = None
 
     def news(self, board: Board) -> Iterator[str]:
-        """The events that bring the page up to date, as text; none if it is."""
+        """The events that bring the page up to date, as text."""
         listing, runs = board.listing, board.runs
         changed = listing is not self._listing
         if changed:
@@ -51,7 +50,7 @@ class Reader:
     def _rounds(self, key: str, run: Followed) -> Iterator[str]:
         log, now = run.published
         first, digest = self._has.get(key, (0, ""))
-        last = now["rounds"]  # more rows may be there already, but nothing that explains them
+        last = now["rounds"]  # there may be more rows, but their description is not published yet
         if first > last or (first and log.digest(first) != digest):
             first = 0
         while True:
@@ -84,7 +83,7 @@ def parse_id(text: str) -> dict[str, tuple[int, str]]:
 
 
 def event(kind: str, data: dict[str, Any], id: str | None = None) -> str:
-    """One event as it crosses the wire."""
-    # JSON in ASCII has no line breaks, so one data line holds it
+    """One event in its wire format."""
+    # JSON in ASCII has no line breaks, so one data line suffices
     head = f"event: {kind}\n" + ("" if id is None else f"id: {id}\n")
     return f"{head}data: {json.dumps(data, allow_nan=False)}\n\n"

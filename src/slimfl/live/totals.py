@@ -1,4 +1,4 @@
-"""The rounds of a run as the page needs them: one short row per round, and sums for the table."""
+"""The rounds of a run for the page: one short row per round, and sums for the table."""
 
 import json
 from collections import deque
@@ -10,12 +10,12 @@ from slimfl.results.run_summary import LAST
 
 
 class Totals:
-    """What the rounds of one run add up to."""
+    """Sums over the rounds of one run."""
 
     def __init__(self, segments: int) -> None:
         self.rounds = 0
         self.widths: list[str] = []
-        """The widths whose accuracy a row holds, in its order."""
+        """The widths whose accuracy a row contains, in order."""
         self._sums = [0.0, 0.0, 0.0, 0.0]
         self._last: deque[list[float]] = deque(maxlen=LAST)
         self._best: list[float] = []
@@ -71,6 +71,6 @@ class Totals:
 
 
 def _short(value: float) -> float:
-    """As many digits as can be seen in a plot; whole numbers without a point."""
+    """As many digits as are visible in a plot; integers without a decimal point."""
     rounded = float(f"{value:.7g}")
     return int(rounded) if rounded.is_integer() and rounded < 1e15 else rounded

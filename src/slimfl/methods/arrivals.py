@@ -1,4 +1,4 @@
-"""What the server merges: updates as far as they arrived, one at a time.
+"""What the server merges: the parts of updates that arrived, one at a time.
 
 Everything is counted per parameter, not per segment, so that methods whose sub-networks are not
 nested need no second mechanism.
@@ -16,13 +16,13 @@ from slimfl.errors import RequestError
 from slimfl.nn import Vector
 from slimfl.population import Device
 
-#: The positions of some parameters in the flat vector; a slice where it is all of them.
+#: The positions of some parameters in the flat vector; a slice if all of them.
 Positions = NDArray[np.int64] | slice
 
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """What came through of one device's update."""
+    """The part of one device's update that arrived."""
 
     device: Device
     parameters: Vector
@@ -87,7 +87,7 @@ class RunningMean:
         return model
 
 
-#: What still happens to the sums before they become a mean.
+#: Changes the sums before they become a mean.
 OnSums = Callable[[RunningMean], None]
 
 

@@ -1,4 +1,4 @@
-"""What a federated method is: who trains and sends what, and how the server merges it.
+"""The interface of methods: who trains and sends what, and how the server merges it.
 
 A method is a small frozen value. What it remembers between rounds is named arrays, which the run
 checkpoints and hands back; so a method with memory resumes to the same bits.
@@ -30,7 +30,7 @@ Random = Callable[[], np.random.Generator]
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one device does in one round: plain values, so that it crosses processes as data."""
+    """What one device does in one round: plain values that can be sent to other processes."""
 
     widths: tuple[int, ...]
     """Indices of the widths to train, ascending; they need not contain the full one."""
@@ -60,7 +60,7 @@ class Assignment:
 
 
 class Method(Protocol):
-    """A method by its answers to four questions."""
+    """A federated method."""
 
     @property
     def name(self) -> str:

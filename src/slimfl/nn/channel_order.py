@@ -28,7 +28,7 @@ ChannelOrder = tuple[str, int]
 
 RULES = ("roll", "shuffle")
 
-#: So narrow that every axis which can shrink does.
+#: So narrow that every axis that can shrink does.
 _NARROW = 1e-9
 
 

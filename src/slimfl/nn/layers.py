@@ -12,7 +12,7 @@ from slimfl.nn.widths import active_width, channels_at
 
 @runtime_checkable
 class Slimmable(Protocol):
-    """What a layer must tell so that its parameters can be cut into segments."""
+    """What a layer must provide so that its parameters can be cut into segments."""
 
     def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
         """For each of the layer's own parameters, the leading block that `width` uses."""

@@ -1,8 +1,8 @@
 """Nested widths cut the parameters into segments.
 
-For widths w_1 < ... < w_S, segment i is what width i has and width i-1 has not. The segments are
-disjoint and cover all parameters; width i is the union of segments 1 to i. For the paper's S = 2
-they are LH and RH, with masks Xi_1 and Xi_2 - Xi_1.
+For widths w_1 < ... < w_S, segment i contains the parameters of width i that width i-1 does not
+have. The segments are disjoint and cover all parameters; width i is the union of segments 1 to i.
+For the paper's S = 2 they are LH and RH, with masks Xi_1 and Xi_2 - Xi_1.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who the devices are: what each can do, where it stands, and who takes part in a round."""
+"""The devices: what each can do, where it is, and who takes part in a round."""
 
 from slimfl.population.devices_csv import population_digest, read_devices, write_devices
 from slimfl.population.drawing import population_of

@@ -1,8 +1,8 @@
-"""What computing costs in joule, by named presets.
+"""The energy of computing in joules, by named presets.
 
-The presets differ by two orders of magnitude, so whoever states joules also states the preset.
-All of them are compute-bound: the energy is proportional to the multiply-adds, and so the ratio
-between two widths or two methods on one device does not depend on the preset.
+The presets differ by two orders of magnitude, so joules are always reported together with the
+preset. All of them are compute-bound: the energy is proportional to the multiply-adds, and so the
+ratio between two widths or two methods on one device does not depend on the preset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EnergyModel(Protocol):
 
     @property
     def needs_speed(self) -> bool:
-        """Whether it means anything for a device whose speed nobody states."""
+        """True if it needs the speed of a device."""
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
         """One value per device."""
@@ -41,7 +41,7 @@ class PerOperation:
     joule: float
     source: str
     int8_joule: float | None = None
-    """The same in eight-bit integers, where the source has it."""
+    """Energy in eight-bit integers, if the source states it."""
     needs_speed: bool = False
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
@@ -105,7 +105,7 @@ ENERGY_PRESETS: dict[str, EnergyModel] = {
 
 
 def joule_per_mac(population: Population, default: str) -> Floats:
-    """What one multiply-add costs each device; `default` is for those that name no preset."""
+    """Energy of one multiply-add per device; `default` is for devices without their own preset."""
     cost = np.zeros(len(population))
     for index, name in enumerate(population.energy_names):
         rows = population.energy == index

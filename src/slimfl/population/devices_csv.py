@@ -1,8 +1,8 @@
 """`devices.csv`: one row per device with every value resolved, and its strict reader.
 
-A run can be repeated with the same devices by another method. Numbers are written so that they are
-read back to the last digit. A file may come from anybody: every value has limits, and what is not
-understood is refused with its line.
+It lets another method run with the same devices. Numbers are written so that they are read back
+exactly. A file may come from a stranger: every value has limits, and what is not understood is
+refused with its line number.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from slimfl.files import open_regular, replacing
 from slimfl.population.population import Population
 from slimfl.population.widths import width_indices
 
-#: Columns of numbers with their limits; infinite stands for mains and for no time to compute.
+#: Numeric columns with their limits; infinity means mains power, or no computing time.
 NUMBERS: dict[str, tuple[float, float]] = {**LIMITS, "angle_rad": (-7.0, 7.0)}
 MAY_BE_INFINITE = ("macs_per_s", "battery_j")
 NAMES = ("class", "energy")
-#: In the order of the file; `samples` is for people, the partition decides on them anew.
+#: In the order of the file; `samples` is for readers only, as the partition determines it again.
 COLUMNS = (
     "device", "class", "max_width", "macs_per_s", "energy", "battery_j", "availability",
     "distance_m", "angle_rad", "power_dbm", "data_share", "samples",
 )  # fmt: skip
 OPTIONAL = ("samples",)
 
-#: Rows that are read or written together.
+#: Number of rows read or written together.
 CHUNK = 10_000
 LONGEST_LINE = 4096
 MOST_NAMES = 1000
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[\w.+-]{1,64}")
 
 
 def write_devices(path: Path, population: Population, widths: tuple[float, ...]) -> None:
-    """Put the table in the place of `path`, whole or not at all."""
+    """Write the table to `path` atomically."""
     with replacing(path) as file:
         file.write((",".join(COLUMNS) + "\n").encode())
         for begin in range(0, len(population), CHUNK):
@@ -108,7 +108,7 @@ def read_devices(path: Path, devices: int, widths: tuple[float, ...]) -> Populat
 
 
 def population_digest(population: Population) -> str:
-    """A checksum of who the devices are, whatever file or order of classes they came from."""
+    """A checksum of the devices, independent of their file and of the order of classes."""
     digest = hashlib.sha256()
     for name in population.columns():
         column = np.asarray(getattr(population, name))

@@ -1,7 +1,7 @@
 """Devices drawn once from the seed, class by class.
 
-Every quantity has its own stream of uniform numbers, of which device k has the k-th: to change one
-quantity changes no other, and two methods under one seed have the same devices.
+Every quantity has its own stream of uniform numbers, and device k gets the k-th. So changing one
+quantity changes no other, and two methods with the same seed have the same devices.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from slimfl.rng import generator
 
 
 def population_of(experiment: Experiment) -> Population:
-    """The devices of an experiment; how many samples each holds is not known here."""
+    """The devices of an experiment, without their numbers of samples."""
     section, widths = experiment.population, experiment.model.widths
     devices = experiment.federation.devices
     if section.file is not None:
@@ -70,7 +70,7 @@ def _drawn(experiment: Experiment, classes: Sequence[DeviceClass], alike: Popula
 
 
 def _members(shares: Sequence[float], count: int, seed: int) -> NDArray[np.int16]:
-    """The class of every device: counts in proportion to the shares, in a random order."""
+    """The class of every device: counts in proportion to the shares, in random order."""
     exact = np.asarray(shares) / np.sum(shares) * count
     counts = np.floor(exact).astype(np.int64)
     lacking = count - counts.sum()

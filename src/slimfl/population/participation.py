@@ -1,4 +1,4 @@
-"""Who trains in a round: a random share of the devices, less those that drop out."""
+"""Who trains in a round: a random share of the devices, minus those that drop out."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ def cohort(
 ) -> Cohort:
     """A function of (seed, round): at least one device is asked.
 
-    `availability` has the share of the rounds in which each device can be reached; None: in all.
+    `availability` is the share of rounds in which each device can be reached; None means all.
     """
     asked = max(1, round_half_up(section.participation * section.devices))
     random = generator(seed, "participation", round)
@@ -50,5 +50,5 @@ def cohort(
 
 
 def round_half_up(value: float) -> int:
-    """Halves go up, unlike Python's round, so that 0.5 of 5 devices are 3."""
+    """Round halves up, unlike Python's round, so that 0.5 of 5 devices are 3."""
     return int(value + 0.5)

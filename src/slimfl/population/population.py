@@ -1,7 +1,7 @@
-"""The devices of a federation, stored as columns: a million of them stay cheap.
+"""The devices of a federation, stored as columns, so that a million of them stay cheap.
 
-A `Population` is the table, a `Device` one row of it. What a device *can* do stands here; what it
-is asked to do in a round is the method's business.
+A `Population` is the table, a `Device` one of its rows. It describes what a device *can* do;
+methods decide what it is asked to do in a round.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-#: The energy preset of devices that bring none of their own.
+#: The energy preset of devices without their own.
 DEFAULT_ENERGY = "default"
 
-#: The class of devices of which there is one kind.
+#: The class name if all devices are of one kind.
 ONE_CLASS = "device"
 
 
@@ -35,15 +35,15 @@ class Device:
     distance_m: float
     """From the server's antenna."""
     macs_per_s: float = math.inf
-    """Multiply-adds per second; infinite where nobody says how fast a device is."""
+    """Multiply-adds per second; infinite if not specified."""
     battery_j: float = math.inf
-    """Charge at the start; infinite on the mains."""
+    """Initial charge; infinite on mains power."""
     availability: float = 1.0
-    """Share of the rounds in which it can be reached."""
+    """Share of rounds in which it can be reached."""
     angle_rad: float = 0.0
-    """The direction in which it stands, seen from the antenna."""
+    """Direction from the antenna."""
     data_share: float = 1.0
-    """How much data it was meant to hold, beside the others."""
+    """Intended amount of data relative to the others."""
     device_class: str = ONE_CLASS
     energy: str = DEFAULT_ENERGY
     """The energy preset of its processor."""
@@ -59,13 +59,13 @@ class Device:
         return self.distance_m * math.sin(self.angle_rad)
 
 
-# one number stands for a column of equal ones
+# one number represents a column of equal ones
 _INFINITE: Any = np.float64(math.inf)
 _ZERO: Any = np.float64(0.0)
 _ONE: Any = np.float64(1.0)
 _FIRST: Any = np.int16(0)
 
-#: Columns of numbers that stand for names, with the tuple that has the names.
+#: Columns of indices into names, with the field that has the names.
 _NAMED = {"device_class": "class_names", "energy": "energy_names"}
 
 
@@ -73,7 +73,7 @@ _NAMED = {"device_class": "class_names", "energy": "energy_names"}
 class Population:
     """The columns of all devices, or of those in `ids`.
 
-    A column given as a single number is that number for every device, and takes no memory.
+    A column given as a single number is that number for every device and takes no memory.
     """
 
     ids: NDArray[np.int64]
@@ -108,7 +108,7 @@ class Population:
     def alike(
         cls, samples: NDArray[np.int64], *, max_width: int, power_dbm: float, distance_m: float
     ) -> Self:
-        """Devices that differ in the number of their samples alone, as in the paper."""
+        """Devices that differ only in the number of samples, as in the paper."""
         return cls(
             np.arange(len(samples)),
             samples,

@@ -1,20 +1,20 @@
 """Populations by name, each with its source; `docs/howto/unequal-devices.md` shows them.
 
 `cell`: devices spread evenly over a macro cell of 3GPP TR 38.901, table 7.2-1 (UMa): 500 m between
-sites, so a hexagon's corner is 500 / sqrt(3) = 289 m away, and nobody is nearer than 35 m.
+sites, so a hexagon's corner is 500 / sqrt(3) = 289 m away, and no device is nearer than 35 m.
 
 `phones`: the three phones of FLASH (Yang et al., WWW 2021, arXiv:2006.06983), which took 1642, 588
 and 179 ms per batch of 10 images of FEMNIST. Its CNN has 17.2 million multiply-adds per image and a
 training step three times as many, 516 million per batch: 314, 878 and 2884 million per second.
 Measured times varied by 6, 4 and 1.3 percent. FLASH maps unknown phones to the three in the
-proportion 18820 : 16428 : 159. Batteries are typical ones of 3000, 4000 and 4500 mAh at 3.85 V.
-That the slowest tier trains half the width is our choice, not FLASH's.
+proportion 18820 : 16428 : 159. Batteries are typical ones of 3000, 4000 and 4500 mAh at 3.85 V. The
+slowest tier trains half the width: our choice, not FLASH's.
 
 `sensors`: microcontrollers. 12.3 million multiply-adds (24.7 million operations) in 99.1 ms on a
 Cortex-M7 at 216 MHz (Lai et al. 2018, arXiv:1801.06601, CMSIS-NN): 125 million per second, in 8
 bits and forward only, so an upper limit for training. 20 dBm is power class 5 of NB-IoT (3GPP TS
-36.101). Two alkaline AA cells hold about 2 x 1.5 V x 2500 mAh = 27 kJ. Their place is that of
-`cell`, their width the narrowest.
+36.101). Two alkaline AA cells hold about 2 x 1.5 V x 2500 mAh = 27 kJ. They are placed as in `cell`
+and train the narrowest width.
 """
 
 from slimfl.config import DeviceClass

@@ -1,4 +1,4 @@
-"""Distributions as quantile functions: the value that a uniform random number stands for."""
+"""Distributions as quantile functions, which map uniform random numbers to values."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def quantile(distribution: Distribution, uniform: Floats, key: str) -> Floats:
             edges = np.cumsum(chances / chances.sum())[:-1]
             values = np.asarray(choices)[np.searchsorted(edges, uniform, side="right")]
         case Disc(radius_m=radius, inner_m=inner):
-            # the area within a distance grows with its square
+            # the area grows with the square of the distance
             values = np.sqrt(inner**2 + (radius**2 - inner**2) * uniform)
     return np.clip(values, *LIMITS[key])
 
@@ -31,7 +31,7 @@ def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> d
     """Uniform numbers with the given rank correlations: a Gaussian copula.
 
     Normal variables with the correlation r have the rank correlation rho = (6 / pi) asin(r / 2), so
-    r = 2 sin(pi rho / 6). What is in no pair stays as it is.
+    r = 2 sin(pi rho / 6). Numbers in no pair are unchanged.
     """
     keys = list(dict.fromkeys(key for pair in pairs for key in pair.between))
     if not keys:
@@ -48,13 +48,13 @@ def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> d
         )
     root = vectors * np.sqrt(np.maximum(values, 0))
     normal = np.stack([_normal(uniforms[key]) for key in keys])
-    # numbers that are certain must come out equal, not just nearly so
+    # fully correlated numbers must be exactly equal
     mixed = np.round(root @ normal, 12)
     return uniforms | dict(zip(keys, _normal_share(mixed), strict=True))
 
 
 def _normal(uniform: Floats) -> Floats:
-    # SciPy takes a sixth of the start-up time of a run, and few runs draw from these
+    # imported here: SciPy takes a sixth of a run's start-up time, and few runs need it
     from scipy.special import ndtri
 
     return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))

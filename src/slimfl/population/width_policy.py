@@ -1,7 +1,7 @@
-"""Which width a device trains in a round: a policy, within what the device can do.
+"""Which width a device trains in a round: a policy within the device's capability.
 
-What a device can do is the population's. Methods see the device with the width of the policy: a
-SlimFL device limited to 0.5x trains and sends segment 1 alone, and Vanilla FL-1.0x leaves it out.
+The population has the capability. Methods see the device with the policy's width: a SlimFL device
+limited to 0.5x trains and sends only segment 1, and Vanilla FL-1.0x leaves it out.
 """
 
 import numpy as np
@@ -24,10 +24,9 @@ def widest_widths(
     round: int,
     charge: NDArray[np.float64] | None = None,
 ) -> Indices:
-    """For every device, the index of the widest width that it trains in a round.
+    """Per device, the index of the widest width that it trains in a round.
 
-    `charge` is the share of its battery that each device has left, 1 on the mains; without it all
-    batteries are full.
+    `charge` is the remaining share of each device's battery, 1 on mains power; None means full.
     """
     able = devices.max_width
     match section.width:
@@ -37,7 +36,7 @@ def widest_widths(
             [most] = width_indices(given, widths, "population.fixed_width").tolist()
             return np.asarray(np.minimum(able, most))
         case "random":
-            # device k has the k-th draw, whoever else takes part
+            # device k gets the k-th draw, whoever else takes part
             draws = draws_of(seed, "width", round, devices.ids)
             return np.floor(draws * (able + 1)).astype(np.int64)
         case "growing":

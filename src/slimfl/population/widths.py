@@ -1,4 +1,4 @@
-"""Widths as numbers, as people write them, and as the indices that methods count with."""
+"""Widths as numbers, as people write them, and as indices, as methods use them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from slimfl.errors import RequestError
 def width_indices(
     values: NDArray[np.float64], widths: tuple[float, ...], where: str
 ) -> NDArray[np.int64]:
-    """The index of every device's width; one that the network does not have is refused."""
+    """The index of every device's width; refuses widths that the network does not have."""
     distinct, inverse = np.unique(values, return_inverse=True)
     for value in distinct.tolist():
         if value not in widths:

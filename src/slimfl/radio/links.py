@@ -44,7 +44,7 @@ class Links:
     decoding_draws: Floats | None = None
     """A uniform number per device, for a decoder that is not certain."""
     partner_snr: Floats | None = None
-    """g P/c of the device that sends at the same time; 0 if there is none."""
+    """g P/c of the device that sends at the same time; 0 where none does."""
 
     def __len__(self) -> int:
         return len(self.ids)

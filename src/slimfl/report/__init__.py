@@ -1,6 +1,6 @@
-"""What a person sees: figures, tables and the HTML report, all from run folders.
+"""Figures, tables and the HTML report, all from run folders.
 
-Matplotlib is imported by what draws with it, when it draws.
+Matplotlib is imported only when something is drawn with it.
 """
 
 from slimfl.report.figures import (

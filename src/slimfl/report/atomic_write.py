@@ -1,4 +1,4 @@
-"""Write a file whole or not at all: whoever reads the path sees the old one or the new one."""
+"""Write a file atomically: readers see the old file or the new one."""
 
 import errno
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from slimfl.files import replacing
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `path` when the block ends well."""
+    """A temporary path to write to; it becomes `path` when the block ends without an error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:

@@ -1,1 +1,1 @@
-"""The paper's tables and figures as code: what each shows, what it takes, and what came out."""
+"""The paper's tables and figures as code: the runs that each needs, and its results."""

@@ -12,7 +12,7 @@ TABLE1 = (
     ((64, 10), (32, 10)),
 )
 
-#: Table III: percent, and the deviation behind the sign.
+#: Table III: percent, and the deviation after the ± sign.
 TABLE3: dict[tuple[str, float], dict[str, tuple[float, float]]] = {
     setting: dict(
         zip(
@@ -66,7 +66,7 @@ TABLE7_GFLOPS = {
 #: Figure 4: the split that minimises D, and the rate at which the corrected formula gives it.
 BEST_SPLIT = 0.662
 FIGURE4_BIT_S_HZ = 0.7375
-#: Figure 5: points that the optimal split gains at both widths; accuracy with both weights.
+#: Figure 5: gain of the optimal split in points at both widths; accuracy with both weights.
 SPLIT_GAIN = (6.4, 8.8)
 WEIGHTS_ACCURACY = (78, 69)
 OTHER_SPLIT, OTHER_WEIGHTS = (0.8, 0.2), (0.3, 0.7)

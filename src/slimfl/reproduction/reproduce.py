@@ -1,4 +1,4 @@
-"""From names to a folder: run what is missing, make the exhibits, write them down.
+"""From names to a folder: run what is missing, make the exhibits, write them.
 
     OUT/results.json        everything below as data, with commands, versions and seeds
     OUT/tables/NAME.csv     one table per exhibit, and the same as NAME.md
@@ -6,7 +6,7 @@
     OUT/figures/NAME.png    one figure per exhibit where there is one, and the same as NAME.pdf
     OUT/index.html          the paper's claims, our tables and figures, and the verdicts
 
-Runs are kept beside it, in a cache that all scales share.
+Runs are stored in a cache that all scales share.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from slimfl.reproduction.page import printed
 from slimfl.reproduction.page.document import write_page
 from slimfl.sweeps import Watcher, is_complete, run_jobs
 
-#: Unfinished runs that are named one by one.
+#: Maximum number of unfinished runs that are named one by one.
 MANY = 6
 
 
 def recipes(names: Iterable[str]) -> list[Recipe]:
-    """The exhibits of these names, in the paper's order; `all` stands for all but the studies."""
+    """The exhibits of these names, in the paper's order; `all` is all but the studies."""
     asked = set(names) or {"all"}
     unknown = asked - {*RECIPES, "all"}
     if unknown:
@@ -64,9 +64,9 @@ def reproduce(
     watch: Watcher | None = None,
     archive: Path | None = None,
 ) -> list[Exhibit]:
-    """Make the exhibits; without `run`, of the runs that are there, finished or not.
+    """Make the exhibits; without `run`, from existing runs, finished or not.
 
-    Runs that are further in the archive than in the cache are taken from there.
+    Runs with more rounds in the archive than in the cache are taken from there.
     """
     cells = cells_of(chosen, scale)
     if archive is not None:
@@ -79,7 +79,7 @@ def reproduce(
 
 
 def missing(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> list[dict[str, Any]]:
-    """Every run that lacks rounds, by name, with the rounds that it has and those that are read."""
+    """Every run that lacks rounds, by name, with the rounds that it has and needs."""
     jobs = [cell.job(cache) for cell in cells_of(chosen, scale)]
     return [
         {"run": job.name, "rounds_done": min(job.rounds_done, job.rounds), "rounds": job.rounds}
@@ -89,7 +89,7 @@ def missing(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> list[dict[st
 
 
 def unfinished(chosen: Sequence[Recipe], scale: Scale, lacking: Sequence[dict[str, Any]]) -> str:
-    """What the exhibits lack, in a sentence or two; empty where all runs are finished."""
+    """What the exhibits lack, in a sentence or two; empty if all runs are finished."""
     if not lacking:
         return ""
     runs = len(cells_of(chosen, scale))
@@ -118,7 +118,7 @@ def write(
 ) -> dict[str, Any]:
     """Write tables, figures, data and page; returns the data.
 
-    `lacking` says in a sentence what is unfinished, `missing` names every such run.
+    `lacking` is a sentence on what is unfinished, `missing` names every such run.
     """
     written = []
     for exhibit in exhibits:
@@ -181,13 +181,13 @@ def as_csv(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table for a page."""
+    """A table as Markdown."""
     rows = [table.headings, ["---"] * len(table.headings), *table.rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def cells_of(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
-    """Every run once: seed 0 of all settings, then the others, so that an early look has all."""
+    """Every run once: seed 0 of all settings first, so that early results cover all settings."""
     cells = dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale))
     return sorted(cells, key=lambda cell: cell.experiment.seed)
 

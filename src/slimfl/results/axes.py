@@ -1,7 +1,7 @@
-"""What a curve can be drawn over: rounds, virtual seconds, joules or bits.
+"""The x-axes of curves: rounds, virtual seconds, joules or bits.
 
-Joules are those of computing and sending together, and their title names the presets behind them:
-presets differ by two orders of magnitude.
+Joules are those of computing and sending together. The axis title names the energy presets, as they
+differ by two orders of magnitude.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slimfl.results.records import RunRecord
 
 @dataclass(frozen=True)
 class Axis:
-    """Positions on an x-axis, one per round that was asked for."""
+    """Positions on an x-axis, one per requested round."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Axis:
 
 
 def x_axes(group: Group, rounds: Sequence[int]) -> dict[str, Axis]:
-    """Where each of these rounds stands on every axis; every seed has all these rounds."""
+    """The positions of these rounds on every axis; every seed must have all of them."""
     begun = [run for run in group.runs if run.lines]
     computing = all(computing_counted(run) for run in begun)
     words = "; ".join(dict.fromkeys(energy_words(run, computing) for run in begun))
@@ -49,8 +49,8 @@ def x_axes(group: Group, rounds: Sequence[int]) -> dict[str, Axis]:
 def clock_s(lines: Sequence[RoundRecord]) -> list[float]:
     """Virtual time after every round.
 
-    Older versions recorded none. Their devices computed in no time and sent side by side for
-    equally long, so a round lasted as long as one upload.
+    Older versions recorded none. Their devices computed in no time and sent in parallel for equally
+    long, so a round lasted as long as one upload.
     """
     passed, clock = [], 0.0
     for line in lines:

@@ -1,4 +1,4 @@
-"""What became of the batteries of a run, from its metrics and its devices.csv."""
+"""The batteries of a run over time, from its metrics and its devices.csv."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Moment:
 
 @dataclass(frozen=True)
 class BatteryLine:
-    """The charge of all batteries together over the rounds, beginning with full ones."""
+    """The total charge of all batteries over the rounds, starting with full ones."""
 
     rounds: list[int]
     seconds: list[float]
     left_share: list[float]
-    """Of the charge of all batteries at the start."""
+    """Share of the initial charge of all batteries."""
     empty: list[int]
-    """How many devices are empty."""
+    """Number of devices with an empty battery."""
 
 
 def emptied(lines: Sequence[RoundRecord], devices: int, share: float) -> Moment | None:
-    """When this share of all devices, and at least one, was empty; None if it never came to that.
+    """When this share of all devices, and at least one, was empty; None if it never was.
 
-    A share of 0 asks for the first.
+    A share of 0 means the first device.
     """
     wanted = max(1.0, share * devices)
     for line, at in zip(lines, clock_s(lines), strict=True):
@@ -45,7 +45,7 @@ def emptied(lines: Sequence[RoundRecord], devices: int, share: float) -> Moment 
 
 
 def battery_line(run: RunRecord) -> BatteryLine | None:
-    """The batteries of one run; None where its devices have none."""
+    """The batteries of one run; None if its devices have none."""
     devices = run.devices
     if devices is None or not np.isfinite(devices.battery_j).any():
         return None

@@ -1,4 +1,4 @@
-"""Time, energy and batteries of groups of runs, where somebody set a clock or unequal devices."""
+"""Time, energy and batteries of groups of runs with a clock or unequal devices."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class ClockSummary:
     sending_j: Spread | None
     computing_j: Spread | None
     counted: str
-    """How joules are counted."""
+    """How joules were counted."""
     first_empty_round: Spread | None
-    """When the first battery was empty; None unless that happened under every seed."""
+    """Round in which the first battery was empty; None unless that happened with every seed."""
     half_empty_round: Spread | None
 
 
 def clock_summaries(groups: Sequence[Group]) -> list[ClockSummary]:
-    """The groups in which somebody set a clock, energy or unequal devices."""
+    """The groups that configure a clock, energy or unequal devices."""
     return [_summary(each) for each in groups if _is_set(each.runs[0])]
 
 

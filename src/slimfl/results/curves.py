@@ -1,4 +1,4 @@
-"""What happened over the rounds, as plain lists ready to be drawn: bands, sums, arrivals."""
+"""Quantities over the rounds as plain lists for plots: bands, sums, arrivals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from slimfl.federation import RoundRecord
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 
-#: More points than this help nobody and make a page slow.
+#: Maximum number of points; more would only make a page slow.
 POINTS = 2000
 #: The largest number of devices that a heat map shows.
 DEVICES = 100
@@ -28,12 +28,12 @@ class Curve:
     low: list[float]
     high: list[float]
     thinned: bool
-    """Whether rounds were left out so that the curve stays drawable."""
+    """True if rounds were left out to limit the number of points."""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What became of every device in every round of one run."""
+    """The outcome of every device in every round of one run."""
 
     rounds: list[int]
     devices: list[int]
@@ -56,7 +56,7 @@ def accuracy_curves(group: Group) -> dict[str, Curve]:
 
 
 def energy_curve(group: Group) -> Curve:
-    """The transmit energy spent up to each round, in joule."""
+    """The transmit energy spent up to each round, in joules."""
     return _curve([_running(run.lines, lambda line: line.energy_j) for run in group.runs])
 
 
@@ -68,7 +68,7 @@ def loss_curves(group: Group, key: str) -> dict[str, Curve]:
 
 
 def costs_until(group: Group, rounds: Sequence[int]) -> dict[str, list[float]]:
-    """What was spent up to each of these rounds: the mean over the seeds that have begun."""
+    """The costs up to each of these rounds: the mean over the seeds that have begun."""
     parts: dict[str, Callable[[RoundRecord], float]] = {
         "energy_j": lambda line: line.energy_j,
         "airtime_s": lambda line: line.airtime_s,
@@ -105,7 +105,7 @@ def arrivals(run: RunRecord) -> Arrivals:
 
 
 def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:
-    """At most `limit` of the values, evenly picked with the first and last, and whether any went.
+    """At most `limit` values, evenly spaced with the first and last; True if any were dropped.
 
     >>> thin(range(9), 3)
     ([0, 4, 8], True)
@@ -117,7 +117,7 @@ def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:
 
 
 def _losses(run: RunRecord, key: str, width: str) -> dict[int, float]:
-    """By round, where there is one: a diverged network or a round without training has none."""
+    """Losses by round; a diverged network or a round without training has none."""
     found = ((line.round, line[key].get(width)) for line in run.lines)
     return {round: value for round, value in found if value is not None}
 
@@ -128,7 +128,7 @@ def _running(lines: list[RoundRecord], value: Callable[[RoundRecord], Any]) -> d
 
 
 def _curve(seeds: list[dict[int, float]]) -> Curve:
-    """Over the rounds that all seeds have: a mean whose members change would jump."""
+    """Over the rounds that all seeds have, as a mean over changing seeds would jump."""
     begun = [values for values in seeds if values]
     common = [r for r in begun[0] if all(r in values for values in begun)] if begun else []
     if not common:

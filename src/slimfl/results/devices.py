@@ -1,8 +1,7 @@
-"""What a run was for its devices: who was heard, why others were missing, and how good the model is
-on the data that each holds.
+"""A run by its devices: who was heard, why others were missing, and accuracy on their own data.
 
-The accuracy on a device's data is that of every label on the test set, weighted with the labels
-that the device holds. It needs what rounds of unequal devices record; other runs have no such row.
+The accuracy on a device's data is the test accuracy per label, weighted by the labels that the
+device holds. Only runs with unequal devices record what this needs.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import Spread
 
-#: Share of the devices that count as heard least.
+#: The share of devices that count as heard least.
 LEAST = 0.25
 
-#: How the accuracies of all devices, and of those heard least, are called beside the classes.
+#: The names of two groups of devices besides the classes.
 EVERYBODY, LEAST_HEARD = "all devices", "heard least"
 
 Floats = NDArray[np.float64]
@@ -33,15 +32,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Delivery:
-    """How often something of each device was merged."""
+    """How often each device was asked, and how often something of it was merged."""
 
     asked: NDArray[np.int64]
     heard: NDArray[np.int64]
-    """Rounds in which at least its first segment was."""
+    """Number of rounds in which at least its first segment was merged."""
 
     @property
     def share(self) -> Floats:
-        """Of the rounds in which a device was asked; NaN for one that never was."""
+        """Share of rounds in which an asked device was heard; NaN for devices never asked."""
         return np.where(self.asked > 0, self.heard / np.maximum(self.asked, 1), np.nan)
 
 
@@ -50,12 +49,12 @@ class DeviceSummary:
     """One run by its devices."""
 
     missing: dict[str, float]
-    """By reason, the share of all times that a device was asked."""
+    """By reason, as a share of all requests to devices."""
     accuracy: dict[str, dict[str, float]]
-    """By group of devices (all, each class, those heard least) and width: the mean over the last
-    evaluated rounds of the mean over devices, each on its own data."""
+    """By group of devices (all, each class, heard least) and width: accuracy on the devices' own
+    data, averaged over devices and the last evaluated rounds."""
     never_heard: int
-    """Devices that were asked and of which nothing was ever merged."""
+    """Number of devices that were asked and never heard."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
 
 
 def device_summary(record: RunRecord) -> DeviceSummary | None:
-    """The row of a run; None where its rounds do not say who is missing why."""
+    """The summary of a run; None if its rounds do not record who is missing and why."""
     lines = [line for line in record.lines if line.missing is not None]
     if not lines:
         return None
@@ -103,7 +102,7 @@ def device_summary(record: RunRecord) -> DeviceSummary | None:
 
 
 def group_device_summaries(groups: Sequence[Group]) -> list[GroupDeviceSummary]:
-    """The rows of all groups that have one."""
+    """The summaries of all groups that have one."""
     found = []
     for group in groups:
         rows = [row for row in map(device_summary, group.runs) if row is not None]
@@ -159,7 +158,7 @@ def _accuracy(record: RunRecord, told: Delivery) -> dict[str, dict[str, float]]:
 
 
 def _on_own_data(held: Floats, by_label: Floats) -> Floats:
-    """Every device's accuracy, over the labels of which there are test images; NaN without any."""
+    """Every device's accuracy over the labels in the test set; NaN if it holds none of them."""
     labels = min(held.shape[1], len(by_label))
     tested = ~np.isnan(by_label[:labels])
     counts = held[:, :labels][:, tested]
@@ -171,7 +170,7 @@ def _on_own_data(held: Floats, by_label: Floats) -> Floats:
 
 
 def _groups(record: RunRecord, told: Delivery) -> dict[str, NDArray[np.int64]]:
-    """Rows of devices by what they are called: all, each class, and those that were heard least."""
+    """Rows of the devices in each group: all, each class, and those heard least."""
     count = len(record.class_counts)
     groups = {EVERYBODY: np.arange(count)}
     devices = record.devices
@@ -181,7 +180,7 @@ def _groups(record: RunRecord, told: Delivery) -> dict[str, NDArray[np.int64]]:
             if len(members):
                 groups[f"class {name}"] = members
     few = max(1, round(LEAST * count))
-    # devices that were never asked have no say in who is heard least
+    # devices that were never asked do not count
     order = np.lexsort((np.arange(count), np.nan_to_num(told.share, nan=np.inf)))
     groups[LEAST_HEARD] = np.sort(order[:few])
     return groups

@@ -1,4 +1,4 @@
-"""What the rounds of a run took in joule, and by which presets that is counted."""
+"""The energy of a run's rounds in joules, and the presets behind it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from slimfl.results.records import RunRecord
 
 
 def computing_counted(run: RunRecord) -> bool:
-    """Whether the run recorded the energy of computing; older versions did not."""
+    """True if the run recorded the energy of computing; older versions did not."""
     return all(line.compute_energy_j is not None for line in run.lines)
 
 
 def round_energy_j(line: RoundRecord, computing: bool = True) -> float:
-    """What a round took from all devices: sending, and computing where that is recorded."""
+    """The energy of all devices in a round: sending and, if `computing`, computing."""
     sending = line.energy_j + (line.cut_off_energy_j or 0.0)
     return sending + ((line.compute_energy_j or 0.0) if computing else 0.0)
 
 
 def energy_presets(run: RunRecord) -> list[str]:
-    """The presets of computing energy that the devices of a run have."""
+    """The computing-energy presets of a run's devices."""
     default = run.experiment.energy.preset
     return [default] if run.devices is None else presets_used(run.devices, default)
 

@@ -1,4 +1,4 @@
-"""What should have arrived in a run, as its own channel says."""
+"""What should have arrived in a run according to its own channel."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from slimfl.radio import build_channel
 
 
 def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[float] | None:
-    """The recorded shares of every segment; None where nothing is known.
+    """The recorded expected share of every segment; None if unknown.
 
-    Folders of older versions recorded none. For what is built in they are computed here; nothing
-    that a folder names is imported.
+    Older versions recorded none. They are computed here for built-in parts; nothing that a folder
+    names is imported.
     """
     recorded = provenance.get("expected_shares")
     segments = len(experiment.model.widths)
@@ -24,7 +24,7 @@ def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[floa
         return [float(each) for each in numbers] if len(numbers) == segments else None
     widths, radio = experiment.model.widths, experiment.radio
     known = experiment.method in method_names(widths) and radio.model == "outage"
-    known = known and radio.rates == "equal"  # else the sizes of the segments are needed
+    known = known and radio.rates == "equal"  # otherwise the sizes of the segments are needed
     if not known:
         return None
     population = Population.alike(

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 #: A row of a table, by column.
 Row = dict[str, Any]
 
-#: Lists of devices, of which a table shows how many there were.
+#: Lists of devices, which a table shows by their length.
 _COUNTED = ("devices", "dropped_out", "refused")
-#: Lists that have one value per segment.
+#: Lists with one value per segment.
 _SEGMENTS = ("delivered", "bits_sent", "bits_decoded", "bits_dropped")
-#: Keys that say where and how fast a run was computed, not what it is about.
+#: Keys that describe how a run was computed, not what it is about.
 _CIRCUMSTANCES = {"method", "seed", "engine", "device", "threads", "track", "callbacks", "data.dir"}
 
 
 def round_rows(records: Sequence[RunRecord]) -> list[Row]:
-    """One row per round, with the method, the seed and what else differs between the runs."""
+    """One row per round, with the method, the seed and other settings that differ."""
     varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
     return [
         {**_which(record), **settings, **_round(line)}
@@ -35,7 +35,7 @@ def round_rows(records: Sequence[RunRecord]) -> list[Row]:
 
 
 def run_rows(records: Sequence[RunRecord]) -> list[Row]:
-    """One row per run: its last accuracies, and what it cost."""
+    """One row per run: its last accuracies and its costs."""
     varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
     rows = []
     for record, settings in zip(records, varied, strict=True):
@@ -62,7 +62,7 @@ def frame(rows: Sequence[Row]) -> DataFrame:
 
 
 def varied_settings(trees: Sequence[dict[str, Any]]) -> list[Row]:
-    """For each experiment, the settings that are not the same in all of them.
+    """For each experiment, the settings that differ between them.
 
     >>> varied_settings([{"data": {"alpha": 1.0}, "rounds": 3}, {"data": {"alpha": 0.1}}])
     [{'alpha': 1.0, 'rounds': 3}, {'alpha': 0.1, 'rounds': None}]
@@ -71,7 +71,7 @@ def varied_settings(trees: Sequence[dict[str, Any]]) -> list[Row]:
     keys = dict.fromkeys(key for flat in flats for key in flat if key not in _CIRCUMSTANCES)
     varied = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
     if "radio.channel" in varied and all(flat["radio.channel"] != "custom" for flat in flats):
-        varied.remove("radio.noise_dbm")  # the channel's name says the same
+        varied.remove("radio.noise_dbm")  # the channel's name implies it
     return [{short_name(key): flat.get(key) for key in varied} for flat in flats]
 
 
@@ -80,7 +80,7 @@ def _which(record: RunRecord) -> Row:
 
 
 def _round(line: RoundRecord) -> Row:
-    """The numbers of one round; what a later version adds appears under its own name."""
+    """The numbers of one round; fields of later versions appear under their own name."""
     row: Row = {}
     for key, value in line.items():
         if key in _COUNTED:

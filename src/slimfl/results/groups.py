@@ -1,7 +1,7 @@
-"""Runs that belong together: the same experiment but for the seed, and how to name them.
+"""Groups of runs that differ only in the seed, and their names.
 
-A group's name says what was compared (the method, and whatever else a person varied), its scene
-says under which conditions (channel, data, devices). Only groups of one scene are rivals.
+A group's name says what was compared (the method, and other settings that vary); its scene says
+under which conditions (channel, data, devices). Only groups of the same scene are compared.
 """
 
 import json
@@ -13,13 +13,13 @@ from slimfl.config import CHANNELS, OWN
 from slimfl.naming import module_of
 from slimfl.results.records import RunRecord
 
-#: Keys that change the seed's luck, the speed or the place of a run, not what it is about.
+#: Keys that change the randomness, the speed or the place of a run, not what it is about.
 _NOT_COMPARED = {
     "seed", "engine", "device", "threads", "track", "callbacks", "data.dir",
-    "federation.checkpoint_every", "radio.channel",  # says what radio.noise_dbm says
+    "federation.checkpoint_every", "radio.channel",  # implied by radio.noise_dbm
 }  # fmt: skip
 
-#: Keys of the conditions that every method of a comparison meets alike.
+#: Keys of the conditions that are the same for every method of a comparison.
 _SCENE = (
     "rounds", "data.", "model.widths", "radio.noise_dbm", "radio.distance_m", "radio.power_dbm",
     "radio.path_loss_exponent", "radio.fading", "radio.model", "radio.options", "radio.accounting",
@@ -28,10 +28,10 @@ _SCENE = (
     "population.correlations",
 )  # fmt: skip
 
-#: `radio.model` of the paper's channel, which `radio.channel` says more about.
+#: `radio.model` of the paper's channel, which `radio.channel` describes further.
 BUILT_IN_CHANNEL = "outage"
 
-#: As their papers print them.
+#: Names as in the methods' papers.
 _TITLES = {
     "slimfl": "SlimFL",
     "exclusive": "Exclusive (full width only)",
@@ -50,15 +50,15 @@ Flat = dict[str, Any]
 
 @dataclass(frozen=True)
 class Group:
-    """One experiment under one or more seeds."""
+    """One experiment with one or more seeds."""
 
     method: str
     name: str
-    """The method as in the paper, with what sets it apart from other groups of that method."""
+    """The method as in the paper, with what distinguishes it from other groups of that method."""
     scene: str
-    """The channel, and what else differs between the scenes of a report."""
+    """The channel, and other conditions that differ between the scenes of a report."""
     setting: str
-    """A key that is equal for groups which differ in the method alone."""
+    """A key that is equal for groups that differ only in the method."""
     runs: tuple[RunRecord, ...]
 
 
@@ -85,7 +85,7 @@ def group(records: Iterable[RunRecord]) -> list[Group]:
 
 
 def by_scene(groups: Sequence[Group]) -> list[Group]:
-    """The same groups with those of one scene side by side."""
+    """The same groups, ordered by scene."""
     scenes = list(dict.fromkeys(each.scene for each in groups))
     return sorted(groups, key=lambda each: scenes.index(each.scene))
 
@@ -104,7 +104,7 @@ def title(method: str) -> str:
 
 
 def channel_words(record: RunRecord) -> str:
-    """`poor channel`, the noise of a channel that has no name, or the class of an own channel."""
+    """`poor channel`, the noise of an unnamed channel, or the class of the user's own."""
     radio = record.experiment.radio
     if radio.model == OWN:
         return f"own channel {record.own.get('channel', {}).get('name', 'without a name')}"
@@ -148,7 +148,7 @@ def _varied(flats: Sequence[Flat]) -> list[str]:
 
 def _name(method: str, flat: Flat, varied: list[str]) -> str:
     own = [k for k in varied if k != "method" and not k.startswith(_SCENE)]
-    # a key that is not set is what the method does anyhow: the others say how they differ
+    # a key that is not set is the method's default: the other groups state the difference
     given = [key for key in own if flat.get(key) is not None]
     words = ", ".join(f"{key} {_value(flat[key])}" for key in given)
     return f"{title(method)} ({words})" if words else title(method)
@@ -163,6 +163,6 @@ def _scene(record: RunRecord, flat: Flat, varied: list[str]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return "/".join(map(_value, value))
-    if isinstance(value, dict):  # of a device class its name is enough
+    if isinstance(value, dict):  # the name of a device class suffices
         return str(value.get("name", value))
     return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,8 +1,8 @@
-"""Whether a network has learned anything yet: is it better than guessing, beyond chance?
+"""Whether a network has learned: is it significantly better than guessing?
 
 With C classes and n test samples, guessing is right in a share 1/C of them, with a standard error
-of sqrt((1/C)(1 - 1/C)/n). A network has learned when its accuracy is above 1/C plus three of these
-errors. Before that, who is ahead is luck and there is nothing to judge.
+of sqrt((1/C)(1 - 1/C)/n). A network has learned when its accuracy exceeds 1/C by more than three of
+these errors. Before that, any lead is luck and nothing is judged.
 """
 
 from math import sqrt
@@ -13,12 +13,12 @@ from slimfl.results.records import RunRecord
 ERRORS = 3.0
 #: Test samples of the datasets known by name.
 TEST_SAMPLES = {"fashion-mnist": 10_000, "mnist": 10_000, "synthetic": 500}
-#: What a test set of unknown size is taken for.
+#: Assumed size of an unknown test set.
 UNKNOWN_SAMPLES = 1_000
 
 
 def learned_above(classes: int, test_samples: int) -> float:
-    """The accuracy, a fraction of 1, that a network exceeds once it has learned.
+    """The accuracy, as a fraction of 1, that a network exceeds once it has learned.
 
     >>> f"{learned_above(10, 10_000):.3f}"
     '0.109'
@@ -28,7 +28,7 @@ def learned_above(classes: int, test_samples: int) -> float:
 
 
 def run_learned_above(record: RunRecord) -> float:
-    """The same for the data of a run; 0 for a run that has not begun or has a single class."""
+    """`learned_above` for a run's data; 0 if it has not begun or has a single class."""
     classes = len(record.class_counts[0]) if record.class_counts else 0
     if classes < 2:
         return 0.0

@@ -1,4 +1,4 @@
-"""What a run folder says, read once: the only way in which the report room learns of a run."""
+"""The contents of a run folder, read once: the only access of reports to runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ from slimfl.population import Population
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run: one method under one seed."""
+    """One run: one method with one seed."""
 
     path: Path
     experiment: Experiment
     provenance: dict[str, Any]
     """Versions and the checksum of the data."""
     lines: list[RoundRecord]
-    """One a round, in order."""
+    """One per round, in order."""
     class_counts: list[list[int]]
     """Samples [device][class]; empty before the run has begun."""
 
     @cached_property
     def devices(self) -> Population | None:
-        """Who the devices are; None where all are alike, or the run has not begun."""
+        """The devices; None if all are identical or the run has not begun."""
         return RunFolder(self.path).devices()
 
     @property
     def own(self) -> own_objects.Given:
-        """Name and fingerprint of every object that the author gave in place of a name."""
+        """Name and fingerprint of every object that the author passed instead of a name."""
         return own_objects.recorded(self.provenance) or {}
 
     @property
@@ -45,7 +45,7 @@ class RunRecord:
 
     @property
     def evaluated(self) -> list[RoundRecord]:
-        """The lines of the rounds after which the model was tested."""
+        """The lines of evaluated rounds."""
         return [line for line in self.lines if line.accuracy]
 
     @property
@@ -69,8 +69,8 @@ def load(path: Path) -> RunRecord:
 def find(paths: Iterable[Path]) -> list[RunRecord]:
     """The runs at the given paths: each a run folder, or a folder that holds run folders.
 
-    The order given is kept; inside a folder, SlimFL comes first, then Vanilla FL by width, then
-    the rest by name, each by seed. A run named twice is read once.
+    The given order is kept. Inside a folder, SlimFL comes first, then Vanilla FL by width, then the
+    rest by name, each by seed. A run named twice is read once.
     """
     records: dict[Path, RunRecord] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""One run as a row of the closing table, computed from its metrics alone."""
+"""One run as a row of the closing table, computed only from its metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Segment:
-    """What became of one segment in one run."""
+    """The deliveries of one segment in one run."""
 
     sent_mb: float
     decoded_mb: float
@@ -41,7 +41,7 @@ class Segment:
     delivered: int
     """How often a device delivered it and the server merged it."""
     asked: int
-    """How often a device was asked; 0 when the method never sends this segment."""
+    """How often a device was asked; 0 if the method never sends this segment."""
 
     @property
     def delivered_share(self) -> float | None:
@@ -54,7 +54,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Costs:
-    """What some rounds cost."""
+    """The costs of some rounds."""
 
     rounds: int
     airtime_s: float
@@ -81,7 +81,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One run, or the Vanilla FL runs of all widths under one seed taken together."""
+    """One run, or the sum of the Vanilla FL runs of all widths with one seed."""
 
     method: str
     path: str | None
@@ -90,7 +90,7 @@ class RunSummary:
     channel: str
     noise_dbm: float
     alpha: float | None
-    """None for a partition that has no such thing."""
+    """None for a partition without it."""
     rounds_done: int
     rounds_asked: int
     complete: bool
@@ -102,26 +102,26 @@ class RunSummary:
     until_converged: Costs | None
     refused: int
     images: int | None
-    """Training images that passed, each counted once however many widths it trained."""
+    """Number of training images; one counts once, at however many widths it is used."""
     training_s: float
     privacy: dict[str, float | None] | None = None
     """Epsilon and delta after the last round; None for a run without differential privacy."""
     own: dict[str, str] = field(default_factory=dict)
-    """The names of the objects that the author gave: network, dataset, channel or method."""
+    """The names of the author's own objects: network, dataset, channel or method."""
     learned_above: float = 0.0
     """The accuracy, a fraction of 1, above which a network is better than guessing."""
     missing: dict[str, int] = field(default_factory=dict)
-    """How often something of a device was missing, by reason; empty where devices are alike."""
+    """How often something of a device was missing, by reason; empty if devices are identical."""
     clock_s: float | None = None
     """Virtual time of all rounds."""
     compute_energy_j: float | None = None
     """Computing energy; None for runs of older versions, which did not record it."""
     energy_presets: list[str] = field(default_factory=list)
-    """By which it is counted."""
+    """The presets that it is counted by."""
     first_empty: Moment | None = None
-    """When the first battery was empty; None if none was."""
+    """When the first battery was empty; None if none ever was."""
     half_empty: Moment | None = None
-    """When those of half the devices were."""
+    """When half of the devices had an empty battery."""
 
     @property
     def images_per_s(self) -> float | None:
@@ -133,13 +133,13 @@ class RunSummary:
         plain = asdict(self)
         for segment, values in zip(self.segments, plain["segments"], strict=True):
             values["delivered_share"] = segment.delivered_share
-        if not self.missing:  # rounds of devices that are all alike record no reasons
+        if not self.missing:  # rounds with identical devices record no reasons
             del plain["missing"]
         return {**plain, "images_per_s": self.images_per_s}
 
 
 def run_summary(record: RunRecord) -> RunSummary:
-    """The row of one run."""
+    """The summary of one run."""
     experiment, radio, lines = record.experiment, record.experiment.radio, record.lines
     reached = convergence(lines, experiment.federation)
     return RunSummary(

@@ -1,4 +1,4 @@
-"""Runs of one group as one row: the mean over seeds and the deviation between them."""
+"""The runs of a group as one row: mean and deviation over seeds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from slimfl.results.run_summary import Costs, RunSummary
 
 @dataclass(frozen=True)
 class Spread:
-    """A number over seeds."""
+    """Mean and deviation of a number over seeds."""
 
     mean: float
     deviation: float | None
-    """The standard deviation of the sample; None for a single seed."""
+    """The sample standard deviation; None for a single seed."""
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Self | None:
-        """Mean and deviation; None if there is nothing or one of the seeds has no value."""
+        """Mean and deviation; None if there are no values or a seed has none."""
         known = list(values)
         numbers = [float(value) for value in known if value is not None]
         if not numbers or len(numbers) < len(known):
@@ -35,11 +35,11 @@ class GroupAccuracy:
     final: Spread
     best: Spread
     deviation_over_rounds: float
-    """Of the rounds behind each final value; the mean over seeds."""
+    """Deviation over the rounds behind each final value; the mean over seeds."""
 
     @property
     def deviation(self) -> float:
-        """What a difference must exceed to be more than a tie: over seeds, else over rounds."""
+        """The deviation for ties: over seeds or, with a single seed, over rounds."""
         over_seeds = self.final.deviation
         return self.deviation_over_rounds if over_seeds is None else over_seeds
 
@@ -52,20 +52,20 @@ class GroupSummary:
     scene: str
     method: str
     computed: bool
-    """Whether it is a sum of other rows' runs."""
+    """True if it is a sum of other rows."""
     seeds: list[int]
     channel: str
     noise_dbm: float
     alpha: float | None
     rounds_done: int
-    """By the slowest seed."""
+    """Of the slowest seed."""
     rounds_asked: int
     complete: bool
     accuracy: dict[str, GroupAccuracy]
     delivered_share: list[Spread | None]
-    """Of every segment; None for one that is never sent."""
+    """Per segment; None for one that is never sent."""
     asked: list[int]
-    """How many chances to deliver a segment all seeds had together."""
+    """Number of requests to deliver a segment, over all seeds."""
     sent_mb: list[Spread]
     decoded_mb: list[Spread]
     dropped_mb: list[Spread]
@@ -75,25 +75,25 @@ class GroupSummary:
     paper_gflops: Spread
     converged_seeds: int
     converged_round: Spread | None
-    """None unless every seed converged, as with all that follows."""
+    """None unless every seed converged, like the fields below."""
     energy_until_j: Spread | None
     paper_power_until_w: Spread | None
     paper_gflops_until: Spread | None
     refused: int
-    """Updates, over all seeds."""
+    """Number of refused updates over all seeds."""
     images_per_s: Spread | None
     learned_above: float = 0.0
     """The accuracy, a fraction of 1, above which a network is better than guessing."""
 
     def has_learned(self, width: str) -> bool:
-        """Whether the mean accuracy at this width is better than guessing, beyond chance."""
+        """True if the mean accuracy at this width is significantly better than guessing."""
         return self.accuracy[width].final.mean > self.learned_above
 
 
 def seed_summary(
     rows: Sequence[RunSummary], name: str, scene: str, *, computed: bool = False
 ) -> GroupSummary:
-    """The row of a group, given the rows of its runs."""
+    """The row of a group from the rows of its runs."""
     first = rows[0]
     each_segment = list(zip(*(row.segments for row in rows), strict=True))
     return GroupSummary(
@@ -130,7 +130,7 @@ def seed_summary(
 
 
 def _accuracy(rows: Sequence[RunSummary]) -> dict[str, GroupAccuracy]:
-    """Over the seeds that have evaluated; a run that has just begun does not hide the others."""
+    """Over the seeds that have been evaluated; runs that have just begun are ignored."""
     begun = [row.accuracy for row in rows if row.accuracy]
     return {
         width: GroupAccuracy(

@@ -1,7 +1,7 @@
 """The closing table as data: every run, the groups over seeds, and Vanilla FL of all widths.
 
-Running every width's Vanilla FL side by side is what SlimFL replaces. With its widths 0.5 and 1.0
-the paper calls that Vanilla FL-1.5x. It is not a run but the sum of runs, each stopping by itself.
+SlimFL replaces running the Vanilla FL of every width in parallel. With the widths 0.5 and 1.0 the
+paper calls that Vanilla FL-1.5x. It is not a run but the sum of runs, each with its own end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Summary:
 
 
 def summarise(records: Iterable[RunRecord]) -> Summary:
-    """The closing table; where every width's Vanilla FL is there, with their sum as a row."""
+    """The closing table, with a row for the sum of Vanilla FL if all widths were run."""
     groups = by_scene(group(records))
     rows = [[run_summary(run) for run in each.runs] for each in groups]
     joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
@@ -61,7 +61,7 @@ def summaries(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
 
 
 def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
-    """Of every setting that has the Vanilla FL of all its widths: those groups, in their order."""
+    """The Vanilla FL groups of each setting in which all widths were run."""
     complete = []
     for setting in dict.fromkeys(each.setting for each in groups):
         same = [each for each in groups if each.setting == setting]
@@ -74,7 +74,7 @@ def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
 
 
 def _together(parts: list[list[RunSummary]], name: str) -> list[RunSummary]:
-    """Every seed's runs as one row: accuracies side by side, costs added up."""
+    """The runs of each seed as one row: all accuracies, and the sum of costs."""
     by_seed = [{row.seed: row for row in rows} for rows in parts]
     common = [row.seed for row in parts[0] if all(row.seed in rows for rows in by_seed)]
     return [_sum([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
@@ -104,7 +104,7 @@ def _sum(rows: list[RunSummary], name: str) -> RunSummary:
         training_s=sum(row.training_s for row in rows),
         privacy=None,
         missing={},
-        # one after the other, on devices whose batteries are full again
+        # one after the other, on devices that are fully charged again
         clock_s=_total(row.clock_s for row in rows),
         compute_energy_j=_total(row.compute_energy_j for row in rows),
         first_empty=None,

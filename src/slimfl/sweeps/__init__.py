@@ -1,7 +1,7 @@
-"""Many runs side by side: on the cores of this machine, or on the machines of a Ray cluster.
+"""Many runs in parallel: on the cores of this machine, or on a Ray cluster.
 
-A job is a run folder and the experiment to finish in it. What it computes does not depend on where
-or when it runs, or on what runs beside it.
+A job is a run folder and the experiment to finish in it. Its results do not depend on where or when
+it runs, or on what else runs.
 """
 
 from slimfl.sweeps.datasets import shared_dataset

@@ -1,4 +1,4 @@
-"""The runs of one process share their dataset, however it is distributed over devices."""
+"""The runs of one process share their dataset, however it is partitioned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slimfl.data import Dataset, load_section
 
 
 def shared_dataset(experiment: Experiment) -> Dataset:
-    """The dataset of an experiment; the last two stay in memory for the next runs."""
+    """The dataset of an experiment; the last two are cached for the next runs."""
     distribution = {"partition", "alpha", "min_samples", "shards_per_device", "normalise"}
     return _load(experiment.data.model_dump_json(exclude=distribution))
 

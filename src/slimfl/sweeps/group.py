@@ -1,7 +1,8 @@
-"""A folder of runs, laid out so that a kill at any moment loses none of them.
+"""A folder of runs, created so that a kill at any moment loses none of them.
 
-What every run's experiment.toml will say is first written to one file, plan.json, in one step. Then
-the run folders are made, then the file is removed. Found later, it says what is still to be made.
+The contents of every run's experiment.toml are first written atomically to one file, plan.json.
+Then the run folders are created, and the file is removed. If it is found later, the remaining
+folders are created from it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PLAN = "plan.json"
 
 @contextmanager
 def new_group(group: Path) -> Iterator[None]:
-    """Make a folder for runs, unless it is there, and keep other processes out of it."""
+    """Create a folder for runs if necessary, and keep other processes out of it."""
     with disk_errors(group, "and give the same command again"):
         group.mkdir(parents=True, exist_ok=True)
     with _held(group):
@@ -39,16 +40,16 @@ def new_group(group: Path) -> Iterator[None]:
 
 @contextmanager
 def existing_group(group: Path) -> Iterator[list[RunFolder]]:
-    """Keep other processes out of a run folder's group; gives its runs, with those only planned."""
+    """Keep other processes out of a group; gives its runs, including planned ones."""
     if (group / EXPERIMENT).is_file():
-        yield [RunFolder.open(group)]  # a single run, which has a lock of its own
+        yield [RunFolder.open(group)]  # a single run, which has its own lock
         return
     if not group.exists():
         raise RequestError(f"there is no folder {group}; give the path of a run folder")
     if not group.is_dir():
         raise RequestError(f"{group} is a file; give the run folder that it belongs to")
     with _held(group):
-        for folder in (group, *group.iterdir()):  # what killed processes left half written
+        for folder in (group, *group.iterdir()):  # incomplete files of killed processes
             remove_leftovers(folder, ".+")
         make_planned(group)
         runs = [RunFolder(at) for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
@@ -61,7 +62,7 @@ def existing_group(group: Path) -> Iterator[list[RunFolder]]:
 
 
 def check_free(group: Path, names: Mapping[str, object]) -> None:
-    """Refuse a folder that holds one of these runs already, or is a run itself."""
+    """Refuse a folder that already contains one of these runs, or is a run itself."""
     if (group / EXPERIMENT).exists():
         raise RequestError(f"{group} is a single run, not a folder of runs; choose another --out")
     if (group / PLAN).exists() or any((group / name / EXPERIMENT).exists() for name in names):
@@ -72,14 +73,14 @@ def check_free(group: Path, names: Mapping[str, object]) -> None:
 
 
 def write_plan(group: Path, texts: Mapping[str, str]) -> None:
-    """Write down which runs there are to be: their names, and what experiment.toml will say."""
+    """Write the plan: the names of the runs and the contents of their experiment.toml."""
     check_free(group, texts)
     with disk_errors(group, "and give the same command again"):
         write_atomically(group / PLAN, json.dumps({"runs": texts}).encode())
 
 
 def make_planned(group: Path) -> list[RunFolder]:
-    """Make the run folders that a plan still lacks; without a plan there are none to make."""
+    """Create the missing run folders of a plan, if there is a plan."""
     with disk_errors(group, f"then `{resume_command(group)}`"):
         planned = _read_plan(group / PLAN)
         for name, text in planned.items():
@@ -112,7 +113,7 @@ def _read_plan(path: Path) -> dict[str, str]:
 
 @contextmanager
 def _held(group: Path) -> Iterator[None]:
-    # the lock is on the folder itself: it leaves no file behind
+    # lock the folder itself, which leaves no file behind
     with (
         open_file(group.resolve(), os.O_RDONLY | os.O_DIRECTORY) as descriptor,
         only_writer(descriptor, group),

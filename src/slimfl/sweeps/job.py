@@ -1,4 +1,4 @@
-"""One run of a grid: begin it, or go on with it, to its end."""
+"""One run of a grid: begin or resume it, and run it to its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slimfl.federation import run as run_simulation
 from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS
 from slimfl.sweeps.datasets import shared_dataset
 
-#: Training images of the datasets that are known by name, to weigh epochs against steps.
+#: Number of training images of the named datasets, to compare epochs with steps.
 _IMAGES = 60_000
 
 
@@ -24,26 +24,26 @@ class Job:
     folder: Path
     experiment: Experiment
     until: int | None = None
-    """Stop after this round, however many the experiment asks for. The folder may hold more or
-    fewer rounds, and an experiment that differs in its length alone (`beginning`)."""
+    """Stop after this round, even if the experiment asks for more. The folder may have more or
+    fewer rounds, and an experiment that differs only in its length (`beginning`)."""
 
     @property
     def rounds(self) -> int:
-        """The round after which there is nothing left to do."""
+        """The last round of the job."""
         return self.experiment.rounds if self.until is None else self.until
 
     @property
     def name(self) -> str:
-        """What a person recognises it by."""
+        """A readable name."""
         return self.folder.name
 
     @property
     def effort(self) -> float:
-        """Work of a round, to weigh jobs against each other on a progress bar."""
+        """Work per round, which weights jobs on a progress bar."""
         one = self.experiment
         trained = [w for w in one.model.widths if one.method in ("slimfl", f"vanilla-{w}x")]
         training = one.training
-        # epochs pass over the whole dataset, however many devices share it
+        # an epoch covers the whole dataset, however many devices share it
         images = _IMAGES * (training.epochs or 1)
         if training.steps is not None:
             images = one.federation.devices * training.batch_size * training.steps
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def rounds_done(self) -> int:
-        """Whole rounds on disk."""
+        """Number of complete rounds on disk."""
         try:
             return (self.folder / METRICS).read_bytes().count(b"\n")
         except OSError:
@@ -74,7 +74,7 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
 
 
 def is_complete(job: Job, *, verify: bool = False) -> bool:
-    """Whether a job has nothing left to run; with `verify` its last checkpoint is also read."""
+    """True if a job is complete; with `verify` its last checkpoint is also read."""
     if not (job.folder / EXPERIMENT).exists():
         return False
     folder = RunFolder.open(job.folder)
@@ -82,9 +82,9 @@ def is_complete(job: Job, *, verify: bool = False) -> bool:
 
 
 def _fitting(job: Job, folder: RunFolder) -> Experiment:
-    """The experiment in a job's folder, which must be the job's but for what a run settles.
+    """The experiment in a job's folder, which must be the job's except for settled values.
 
-    The job says where the data are, if it does: they may have moved since the run was begun.
+    The job's data folder takes precedence, as the data may have moved since the run began.
     """
     held = folder.experiment()
     whole = _asked(held) == _asked(job.experiment)
@@ -98,10 +98,10 @@ def _fitting(job: Job, folder: RunFolder) -> Experiment:
 
 
 def beginning(experiment: Experiment) -> Experiment:
-    """An experiment without its length: all that its rounds depend on, one after the other.
+    """An experiment without its length: everything that its rounds depend on.
 
-    Two experiments with the same beginning have the same rounds, as far as both go. Only a cosine
-    schedule looks ahead to the last round.
+    Two experiments with the same beginning have the same rounds, up to the shorter one's end. Only
+    a cosine schedule depends on the number of rounds.
     """
     if experiment.training.schedule == "cosine":
         return experiment
@@ -119,12 +119,12 @@ def beginning(experiment: Experiment) -> Experiment:
 
 
 def same_rounds(one: Experiment, other: Experiment) -> bool:
-    """Whether two experiments have the same rounds, as far as both go."""
+    """True if two experiments have the same rounds, up to the shorter one's end."""
     return _asked(beginning(one)) == _asked(beginning(other))
 
 
 def _asked(experiment: Experiment) -> Experiment:
-    """An experiment without what depends on the machine that runs it."""
+    """An experiment without values that depend on the machine."""
     here = {"engine": "auto", "device": None, "threads": None, "track": ()}
     data = experiment.data.model_copy(update={"dir": None})
     return experiment.model_copy(update={**here, "flower": FlowerSection(), "data": data})

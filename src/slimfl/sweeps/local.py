@@ -1,7 +1,7 @@
-"""Jobs on the cores of this machine, each in one process.
+"""Jobs on the cores of this machine, one process each.
 
-Whoever interrupts loses at most the round that each process is in: a job is a run folder, and the
-next call goes on there.
+An interrupt loses at most the current round of each process: a job is a run folder, and the next
+call resumes there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
                 _check(future, futures[future])
             progress.tell([job.rounds_done for job in jobs])
     except BaseException:
-        # a round under way is thrown away: its folder is intact without it
+        # the current round is lost, but the folder stays intact
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
@@ -47,7 +47,7 @@ def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Processes begun in here see no Ctrl-C, not even while they import; this one does later."""
+    """Hide Ctrl-C from processes started in the block; this one gets it at the end."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -57,10 +57,10 @@ def _interrupts_wait() -> Iterator[None]:
 
 @contextmanager
 def _main_stays_here() -> Iterator[None]:
-    """Processes begun in here do not run the user's script again.
+    """Keep processes started in the block from running the user's script again.
 
-    They need nothing of it, and a script without `if __name__ == "__main__"` would begin its
-    whole sweep once more in each of them.
+    They do not need it, and a script without `if __name__ == "__main__"` would start its whole
+    sweep again in each of them.
     """
     main = sys.modules["__main__"]
     file, spec = vars(main).pop("__file__", None), main.__spec__
@@ -74,11 +74,11 @@ def _main_stays_here() -> Iterator[None]:
 
 
 class _Stopped(BaseException):
-    """The parent wants this process to end."""
+    """The parent asked this process to end."""
 
 
 def _work(complete: Callable[[Job], None], job: Job) -> None:
-    """Do a job; told to stop in the middle of it, remove what is half written before ending."""
+    """Do a job; if asked to stop, remove incomplete files before ending."""
 
     def stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -88,7 +88,7 @@ def _work(complete: Callable[[Job], None], job: Job) -> None:
     try:
         complete(job)
     except _Stopped:
-        # to return would take up the next job
+        # returning would start the next job
         os._exit(128 + signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -104,7 +104,7 @@ def _check(future: Future[None], job: Job) -> None:
 
 
 def _begin(parent: int) -> None:
-    """A worker does not outlive its parent."""
+    """Make a worker end with its parent."""
 
     def watch() -> None:
         while os.getppid() == parent:

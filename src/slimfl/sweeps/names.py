@@ -1,16 +1,16 @@
-"""The folder name of a run: its words, as far as a folder can be called so."""
+"""The folder name of a run, from words that may contain any characters."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 
-#: Disks take 255 bytes; temporary files add to the name.
+#: Maximum length: disks allow 255 bytes, and temporary files add to the name.
 LONGEST = 200
 
 
 def run_name(words: list[str]) -> str:
-    """The words, joined; where they had to be changed, a hash tells them apart from others.
+    """The words, joined; if characters had to be replaced, a hash makes the name unique.
 
     >>> run_name(["slimfl", "data.alpha=0.1", "seed0"])
     'slimfl-data.alpha=0.1-seed0'

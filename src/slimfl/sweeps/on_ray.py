@@ -1,8 +1,7 @@
-"""Jobs as tasks of a Ray cluster, which need share no disk with this machine.
+"""Jobs as tasks of a Ray cluster, which needs no shared disk.
 
-A task gets the files of its run folder as they are and returns them as they are at the end. A
-worker that is lost takes its round with it and nothing else: Ray begins the task anew elsewhere,
-and the numbers are the same.
+A task gets the files of its run folder and returns them at the end. If a worker is lost, Ray starts
+the task again elsewhere, with the same results.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from slimfl.nn import Vector
 from slimfl.sweeps.job import Job, complete
 from slimfl.sweeps.watching import Progress
 
-#: How often a task whose worker is lost is begun anew.
+#: How often a task is started again if its worker is lost.
 RETRIES = 3
 
 Files = dict[str, bytes]
@@ -49,9 +48,9 @@ def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
 
 @contextmanager
 def _started() -> Iterator[Any]:
-    """A cluster of this process alone."""
+    """A cluster of this process."""
     with LocalRay() as local:
-        import ray  # it reads the environment that was just prepared
+        import ray  # imported here, as it reads the environment that was just prepared
 
         try:
             ray.init(**local.init_args)
@@ -63,7 +62,7 @@ def _started() -> Iterator[Any]:
 
 @contextmanager
 def _joined(address: str) -> Iterator[Any]:
-    """A cluster that is there already; who may reach it is up to those who started it."""
+    """An existing cluster; its owners are responsible for who can reach it."""
     import ray
 
     try:
@@ -105,7 +104,7 @@ def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
 
 
 class _Counter:
-    """Lives on the cluster: how many rounds every job has behind it."""
+    """An actor on the cluster that counts the finished rounds of every job."""
 
     def __init__(self, jobs: int) -> None:
         self._rounds = [0] * jobs
@@ -118,7 +117,7 @@ class _Counter:
 
 
 class _Report(Callback):
-    """Tells the counter of every round."""
+    """Reports every round to the counter."""
 
     def __init__(self, number: int, counter: Any) -> None:
         self.number, self.counter = number, counter

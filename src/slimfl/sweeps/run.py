@@ -1,4 +1,4 @@
-"""Finish jobs wherever they are to run."""
+"""Finish jobs on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slimfl.sweeps.watching import Progress, Watcher
 
 
 def check_place(on: str) -> None:
-    """Refuse a place where no job can run, before anything is laid out for it."""
+    """Refuse a place where no job can run, before anything is created."""
     if on not in ("local", "ray") and not on.startswith("ray://"):
         raise RequestError(f"--on takes local, ray or ray://HOST:PORT, not {on!r}")
 
@@ -25,11 +25,11 @@ def run_jobs(
     watch: Watcher | None = None,
     verify: bool = False,
 ) -> None:
-    """Finish all jobs; a folder that is asked for twice is run once.
+    """Finish all jobs; a folder that is named twice is run once.
 
     `on` is `local` (one process per core, or as many as `workers`), `ray` (a cluster started on
     this machine) or the address of one, such as `ray://head:10001`. With `verify`, the last
-    checkpoint of what looks complete is read, and a damaged one is made again.
+    checkpoint of complete runs is read and, if it is damaged, recomputed.
     """
     check_place(on)
     wanted = list({job.folder: job for job in jobs}.values())

@@ -1,4 +1,4 @@
-"""A sweep from Python: every combination of some settings, run side by side."""
+"""A sweep from Python: every combination of some settings, run in parallel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from slimfl.sweeps.job import Job, complete
 from slimfl.sweeps.names import run_name
 from slimfl.sweeps.run import check_place, run_jobs
 
-#: Points of a sweep, each of which is a run or more.
+#: Maximum number of points of a sweep, each of which is at least one run.
 MOST_POINTS = 10_000
 
 #: Parts that may be given as objects, which cannot be sent to other processes.
@@ -88,7 +88,7 @@ def sweep(
             _finish(jobs, on, workers, progress)
             runs = Runs([_loaded(job.folder, modules) for job in jobs], folder)
     if keeper is not None:
-        # whoever holds a run holds the folder that its network is read from
+        # every run keeps the folder alive that its network is read from
         for holder in (runs, *runs):
             holder.__dict__["_folder_keeper"] = keeper
     return runs
@@ -109,7 +109,7 @@ def _objects(point: Mapping[str, Any]) -> dict[str, Any]:
 def _named(
     points: Sequence[dict[str, Any]], axes: Mapping[str, list[Any]], path: Path | str | None
 ) -> list[tuple[str, dict[str, Any], Experiment]]:
-    """Every run once: the name of its folder, its point of the sweep, and its experiment."""
+    """Every run once: folder name, point of the sweep, and experiment."""
     found: dict[str, tuple[str, dict[str, Any], Experiment]] = {}
     for point in points:
         objects = _objects(point)
@@ -143,12 +143,12 @@ def _word(value: Any, several: list[Any]) -> str:
 def _here(
     point: dict[str, Any], path: Path | str | None, folder: Path, given: dict[str, Any]
 ) -> Run:
-    """One point in this process; a run that was begun there is gone on with."""
+    """Run one point in this process, or resume it."""
     objects = _objects(point)
     if (folder / EXPERIMENT).is_file():
         watching = [one for one in given["callbacks"] if isinstance(one, Callback)]
         return api.resume(folder, **{**given, "callbacks": watching}, **objects)
-    if "network" in objects:  # the next run, too, starts from the network as it was given
+    if "network" in objects:  # every run starts from the given network
         point = {**point, "network": copy.deepcopy(objects["network"])}
     made: Run = api.run(path, out=folder, **given, **point)
     return made
@@ -168,7 +168,7 @@ def _finish(jobs: list[Job], on: str, workers: int | None, progress: bool) -> No
             shown.show(done, total, f"{finished} of {runs} runs, {done / total:.0%} of the work")
 
     try:
-        if on == "local" and workers == 1:  # no other process needs to be started
+        if on == "local" and workers == 1:  # no other process is needed
             for number, job in enumerate(jobs, 1):
                 complete(job)
                 watch(number, len(jobs), number, len(jobs))
@@ -180,7 +180,7 @@ def _finish(jobs: list[Job], on: str, workers: int | None, progress: bool) -> No
 
 
 class _FolderKeeper:
-    """Removes a folder when nobody refers to this object any more."""
+    """Removes a folder when this object is no longer referenced."""
 
     def __init__(self, path: Path) -> None:
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How far all jobs are, in one number."""
+"""The progress of all jobs as one number."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 from slimfl.sweeps.job import Job
 
-#: Tells (work done, work in all, jobs finished, jobs in all).
+#: Called with (work done, total work, jobs finished, number of jobs).
 Watcher = Callable[[float, float, int, int], None]
 
 
 class Progress:
-    """Rounds weighed by their work."""
+    """Sums up rounds, weighted by their work."""
 
     def __init__(self, jobs: Sequence[Job], already_complete: int, watch: Watcher | None) -> None:
         self.jobs, self.before, self.watch = list(jobs), already_complete, watch
         self.total = sum(job.effort * job.rounds for job in jobs)
 
     def tell(self, rounds_done: Sequence[int]) -> None:
-        """Pass on how many rounds every job has behind it."""
+        """Report the number of finished rounds of every job."""
         if self.watch is None:
             return
         pairs = list(zip(self.jobs, rounds_done, strict=True))

@@ -1,1 +1,1 @@
-"""Section V of the paper: the bound, the propositions, the advice, and a convex test of them."""
+"""Section V of the paper: the bound, the propositions, the advice, and their convex test."""

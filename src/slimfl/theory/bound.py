@@ -5,10 +5,10 @@ of the variance of a local gradient,
 
     E[F(theta_t)] - F* <= (L / mu) (mu L Delta_1 + 2 B) / (mu t + 2 L - mu)
 
-with learning rate 2 / (mu t + 2 L - mu). The paper's B (lemma 1, for any S) is
-S^2 delta (sum 1/p_i) (sum w_i^2). Segments are disjoint, so their squared norms simply add, and the
-noise of independent devices averages out: that gives B_sharp = (S delta / K) (sum 1/p_i)
-(sum w_i^2), smaller by the factor S K.
+with learning rate 2 / (mu t + 2 L - mu). The paper's B (lemma 1, for any S) is S^2 delta (sum
+1/p_i) (sum w_i^2). Segments are disjoint, so their squared norms simply add, and the noise of
+independent devices averages out. This gives B_sharp = (S delta / K) (sum 1/p_i) (sum w_i^2),
+smaller by the factor S K.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ def sharp_constant(
 def tight_constant(
     delta: float, probabilities: ArrayLike, weights: ArrayLike, devices: int
 ) -> float:
-    """The largest variance of f_t that K p_i deliveries of one noise for all widths can have.
+    """The largest possible variance of f_t with K p_i deliveries and one noise for all widths.
 
     Segment j gets the noise of every width from j on, times W_j = w_j + ... + w_S. The squared
-    norms of a noise over the segments add up to its own, so the worst case has it all in the
-    segment where W_j^2 / p_j is largest: (delta / K) max_j W_j^2 / p_j.
+    norms of a noise over the segments add up to its own, so in the worst case it is all in the
+    segment with the largest W_j^2 / p_j: (delta / K) max_j W_j^2 / p_j.
     """
     reaching = np.asarray(weights, dtype=np.float64)[::-1].cumsum()[::-1]
     with np.errstate(divide="ignore", over="ignore"):
@@ -74,22 +74,22 @@ def bound(
 
 
 def optimal_weights(segments: int) -> tuple[float, ...]:
-    """Proposition 2: equal weights make sum w_i^2 smallest."""
+    """Proposition 2: equal weights minimise sum w_i^2."""
     return (1 / segments,) * segments
 
 
-#: A channel is extremely good when the bound is within this share of that of a perfect one.
+#: A channel is extremely good if its bound is within this share of a perfect channel's.
 NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Which method the bound's own terms favour on a link, and why."""
+    """The method that the bound's terms favour on a link, and why."""
 
     method: str
     reason: str
     terms: dict[str, float]
-    """D of each method, over the segments that it delivers."""
+    """D of each method over the segments that it delivers."""
 
 
 def condition(superposed: ArrayLike, whole: Sequence[float], devices: int) -> str:

@@ -1,6 +1,6 @@
 """Makes a device misbehave: Python runs this file in every process that has its folder on the path.
 
-`SLIMFL_MISDEEDS` says what the device does in which round, for example `1=nan 2=shape`.
+`SLIMFL_MISDEEDS` lists misbehaviours by round, for example `1=nan 2=shape`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The fake post office stands beside the tests."""
+"""Makes the fake message service available to the tests."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A post office in memory: every node runs the real device code, and may be made to misbehave."""
+"""A message service in memory: nodes run the real device code, and can be made to misbehave."""
 
 import uuid
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Asynchronous rounds: equal devices are synchronous to the bit, others are walked by hand."""
+"""Asynchronous rounds: identical devices match synchronous rounds bit for bit, others by hand."""
 
 import heapq
 import json

@@ -1,4 +1,4 @@
-"""Time and energy add up by hand: from metrics.jsonl, devices.csv and the experiment alone."""
+"""Time and energy, added up by hand from metrics.jsonl, devices.csv and the experiment."""
 
 import csv
 import json

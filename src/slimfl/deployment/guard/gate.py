@@ -1,4 +1,4 @@
-"""What every request has to pass before Flower sees it."""
+"""Checks that every request has to pass before Flower sees it."""
 
 import asyncio
 import hmac
@@ -11,26 +11,26 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Event, Receive, Send], Awaitable[None]]
 
-#: The longest body: Flower cuts arrays into pieces of 5 MB, and an app has 10 MB at most.
+#: Maximum size of a body: Flower sends arrays in pieces of 5 MB, and an app has at most 10 MB.
 BODY_BYTES = 32 * 2**20
 
-#: All bodies that are held at one time, by whoever sent them.
+#: Maximum size of all bodies in memory at a time, from all senders.
 HELD_BYTES = 256 * 2**20
 
-#: A body has to be complete by then: a slow sender must not hold memory for long.
+#: Time limit for a body, so that a slow sender does not occupy memory for long.
 BODY_S = 60.0
 
 PATH = re.compile(r"/health|/v1/(control|fleet|runtime)/[a-z-]+")
 
 
 class Gate:
-    """ASGI middleware that lets a request through if its path, token and length are in order.
+    """ASGI middleware that lets a request through if its path, token and length are valid.
 
-    Bodies are read here and handed on whole: Flower needs them whole before it knows who asks.
+    Bodies are read completely here, as Flower would do before it knows who is asking.
     """
 
     def __init__(self, app: App, token: str | None) -> None:
-        """Control paths need the token; without one they are shut."""
+        """Control paths require the token; without one they are closed."""
         self.app, self.token = app, token
         self.held = 0
 
@@ -39,7 +39,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":  # a web socket, which nothing here speaks
+        if scope["type"] != "http":  # a web socket, which nothing here uses
             return
         status = self.refuses(scope)
         if status:
@@ -56,7 +56,7 @@ class Gate:
             self.held -= len(body)
 
     def refuses(self, scope: Event) -> int | None:
-        """The status that answers a request whose head is not in order."""
+        """The status code for a request with an invalid head; None if it is valid."""
         found = PATH.fullmatch(scope["path"])
         if found is None:
             return 404
@@ -73,7 +73,7 @@ class Gate:
         return self.token is not None and hmac.compare_digest(given, wanted)
 
     async def _read(self, body: bytearray, receive: Receive) -> int | None:
-        """Collect a body; the status that answers it if it is too long, too slow or broken off."""
+        """Collect a body; returns a status code if it is too long, too slow or incomplete."""
         try:
             async with asyncio.timeout(BODY_S):
                 while True:
@@ -94,7 +94,7 @@ class Gate:
 
 
 def _header(scope: Event, name: bytes) -> bytes | None:
-    """A header's value; none if it stands there twice, which nobody in order sends."""
+    """A header's value; None if it is repeated, which no legitimate client does."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0] if len(values) == 1 else None
 
@@ -109,7 +109,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 async def _answer(send: Send, status: int) -> None:
-    """Answer and hang up: what may still come of the body is not wanted."""
+    """Answer and close the connection, without the rest of the body."""
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b'{"detail":"refused"}'})

@@ -1,7 +1,7 @@
-"""A SuperLink and a SuperNode behind a gate, with the processes that belong to them.
+"""A SuperLink and a SuperNode behind a gate, with their processes.
 
-Both run in Flower's `process` isolation: then Flower asks whoever wants a task for a secret. The
-secret is drawn at every start and shared with the one process that may have tasks.
+Both run in Flower's `process` isolation, in which Flower demands a secret for every task. The
+secret is drawn at every start and shared with the only process that may get tasks.
 """
 
 import os
@@ -24,14 +24,14 @@ from slimfl.deployment.kit.proxy import NO_NGINX, find_nginx
 from slimfl.deployment.signed import APP_ID, SignedApp
 from slimfl.deployment.superlink import read_token
 
-#: Flower would open further ports if these were set.
+#: Environment variables that would make Flower open further ports.
 UNWANTED = ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API", "FLWR_OIDC_ENABLED")
 
 
 def superlink(arguments: list[str]) -> None:
-    """The server of a kit; the current folder is the kit's `server`.
+    """Run the server of a kit in its `server` folder, the current folder.
 
-    With `--proxy nginx.conf` before Flower's options, nginx is started too.
+    With `--proxy nginx.conf` before Flower's options, nginx is started as well.
     """
     from flwr.superlink import main
     from flwr.superlink.cli.flower_superlink import flower_superlink
@@ -51,7 +51,7 @@ def superlink(arguments: list[str]) -> None:
 
 
 def supernode(arguments: list[str]) -> None:
-    """A device of a kit; the current folder is the device's."""
+    """Run a device of a kit in its folder, the current folder."""
     from flwr.supernode import main
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
@@ -59,7 +59,7 @@ def supernode(arguments: list[str]) -> None:
     certificate, key = home / "loopback.crt", home / "loopback.private"
     for old in (certificate, key):
         old.unlink(missing_ok=True)
-    # without it, whoever takes the port when this process is gone would be asked for tasks
+    # without it, any process that takes the port after this one has ended would be asked for tasks
     write_loopback_certificate(certificate, key)
     secret = _fresh_secret()
     main.create_app = _guarded(main.create_app, None, None)
@@ -78,11 +78,11 @@ def supernode(arguments: list[str]) -> None:
 def _guarded(
     create_app: Callable[..., Any], token: str | None, app: SignedApp | None
 ) -> Callable[..., Any]:
-    """Flower's factory of its web application, with a gate before it and our app in its store."""
+    """Wraps Flower's factory of its web application: adds the gate, and stores our app."""
 
     def create(*args: Any, **kwargs: Any) -> Any:
         web = create_app(*args, **kwargs)
-        web.add_middleware(Gate, token=token)  # the outermost: it was added last
+        web.add_middleware(Gate, token=token)  # added last, so it is the outermost
         if app is not None:
             _store(web.state.linkstate_factory.state(), app)
         return web
@@ -91,7 +91,7 @@ def _guarded(
 
 
 def _store(state: Any, app: SignedApp) -> None:
-    """Make the signed app known: Flower drops the signature of an app that comes with a run."""
+    """Store the signed app, as Flower drops the signature of an app that comes with a run."""
     from flwr.common.constant import NOOP_FLWR_AID
     from flwr.supercore.constant import NOOP_FEDERATION_ID, TaskType
     from flwr.supercore.fab import Fab
@@ -106,7 +106,7 @@ def _store(state: Any, app: SignedApp) -> None:
 
 
 def _node_config(home: Path) -> Path:
-    """What the device's settings say, as a file: a path may hold any character."""
+    """Write the device's settings to a file, as paths may contain any character."""
     settings: dict[str, Any] = {
         "partition-id": int(os.environ["SLIMFL_DEVICE"]),
         "num-partitions": int(os.environ["SLIMFL_DEVICES"]),
@@ -164,8 +164,8 @@ def _nginx(configuration: str) -> list[str]:
 
 @contextmanager
 def _children(commands: list[list[str]]) -> Iterator[None]:
-    """Processes that live as long as this one; if one of them ends early, so does this one."""
-    # Flower's programs are found beside this Python
+    """Child processes that end with this one; if one of them ends early, so does this one."""
+    # Flower's programs are installed beside this Python
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     children = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for command in commands]
     ending = threading.Event()
@@ -179,7 +179,7 @@ def _children(commands: list[list[str]]) -> Iterator[None]:
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
 
-    # uvicorn raises the signal again when it has closed down, which is to get as far as below
+    # uvicorn raises the signal again after its shutdown; the code below must still run
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     threading.Thread(target=watch, daemon=True).start()
     try:

@@ -1,7 +1,7 @@
-"""Flower's SuperExec: starts a process for every task, with the task's token out of sight.
+"""Flower's SuperExec: starts a process for every task, without exposing its token.
 
-Flower's own hands the token over as an argument, which every user of the machine can read in the
-list of processes and use to act as the ServerApp or as a device.
+Flower's own passes the token as an argument, which every user of the machine can read in the list
+of processes and use to act as the ServerApp or as a device.
 """
 
 import subprocess
@@ -14,12 +14,12 @@ from flwr.supercore.constant import TASK_TYPE_TO_COMMAND, TaskType
 from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult
 from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExecutor
 
-#: Flower also knows agents, models and connectors, which a federation has no use for.
+#: Flower also has agents, models and connectors, which a federation does not use.
 KINDS = {TaskType.SERVER_APP, TaskType.CLIENT_APP}
 
 
 class QuietExecutor(SubprocessExecutor):
-    """Starts tasks with the token in a file that has no name."""
+    """Starts tasks with the token in an unnamed file."""
 
     def get_eligible_capacity(
         self,
@@ -28,7 +28,7 @@ class QuietExecutor(SubprocessExecutor):
         insecure: bool = False,
         root_certificates_path: str | None = None,
     ) -> tuple[set[TaskType], set[str]]:
-        """The two kinds of task there are."""
+        """The two supported kinds of task."""
         return KINDS & set(supported_task_types), set()
 
     def launch(self, spec: ExecutionSpec) -> LaunchResult:

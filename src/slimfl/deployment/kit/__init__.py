@@ -1,4 +1,4 @@
-"""The deployment kit: all that a federation of separate machines needs, in one folder.
+"""The deployment kit: everything that a federation of separate machines needs, in one folder.
 
 The folder has::
 

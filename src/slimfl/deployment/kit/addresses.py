@@ -1,4 +1,4 @@
-"""Names and addresses that may stand in scripts, configurations and certificates."""
+"""Validation of host names and addresses for scripts, configurations and certificates."""
 
 import ipaddress
 import re
@@ -10,14 +10,14 @@ _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 def check_host(host: str, option: str) -> None:
-    """A name or an address, as the certificate and the devices' scripts have it."""
+    """Refuse anything but a name or an address for the certificate and the devices' scripts."""
     if _is_address(host) or (len(host) <= 253 and _NAME.fullmatch(host)):
         return
     raise RequestError(f"{option} takes a name such as fl.example.org or an address, not {host!r}")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """True if only this machine can reach it."""
     if host == "localhost":
         return True
     return _is_address(host) and ipaddress.ip_address(host).is_loopback
@@ -29,7 +29,7 @@ def joined(host: str, port: int) -> str:
 
 
 def collide(bind: str, port: int, control_port: int) -> bool:
-    """Whether a server at `bind` would take the SuperLink's port on 127.0.0.1."""
+    """True if a server at `bind` would take the SuperLink's port on 127.0.0.1."""
     return port == control_port and bind in ("localhost", "127.0.0.1", "0.0.0.0", "::")
 
 

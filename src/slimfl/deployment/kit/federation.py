@@ -15,25 +15,25 @@ from slimfl.deployment.kit.proxy import NO_NGINX, find_nginx
 from slimfl.deployment.superlink import SuperLink, UnreachableError
 from slimfl.errors import RequestError, RunError
 
-#: The server answers and devices are there within so long, on a slow machine.
+#: Timeouts for the server's first answer and for the devices, for a slow machine.
 SERVER_S, DEVICES_S = 90.0, 180.0
 
-#: Flower takes a device for online until its heart missed two beats of 30 s, and lets nobody else
-#: in under its key until then.
+#: Flower considers a device online until it has missed two heartbeats of 30 s, and accepts nobody
+#: else with its key until then.
 FORGET_S = 75.0
 
 SERVER = "server"
 
 
 class Federation:
-    """What a kit's folder describes, as processes."""
+    """The processes of a kit's folder."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.processes = Processes(kit.path / "processes.json")
 
     def up(self, server_only: bool = False) -> None:
-        """Start what is not running, and wait until all of it is there."""
+        """Start what is not running, and wait until everything is up."""
         if self.kit.proxied and find_nginx() is None:
             raise RequestError(NO_NGINX)
         self._start(SERVER, self.kit.server)
@@ -49,7 +49,7 @@ class Federation:
         self._wait_for("the devices", DEVICES_S, [SERVER, *names], lambda: self._online(welcome))
 
     def register(self) -> None:
-        """Make the keys of all devices known to the server; one that was revoked stays so."""
+        """Register the keys of all devices with the server; revoked ones stay revoked."""
         self._check_guarded()
         known = self.kit.superlink.nodes()
         nodes = self.kit.registered()
@@ -64,9 +64,9 @@ class Federation:
         self.kit.write_registered(nodes)
 
     def _check_guarded(self) -> None:
-        """Make sure that the server refuses whoever has no token: Flower itself would not.
+        """Check that the server refuses commands without the token, as Flower itself would not.
 
-        The gate is put before Flower's own application, which another version may build otherwise.
+        The gate wraps Flower's own application, which another version may build differently.
         """
         link = self.kit.superlink
         try:
@@ -89,7 +89,7 @@ class Federation:
         self.kit.superlink.unregister(nodes[device])
 
     def status(self) -> list[dict[str, Any]]:
-        """What runs here, and what the server says of every device."""
+        """The processes on this machine, and the server's state of every device."""
         running = self.processes.running()
         there = self._answers()
         states = self.kit.superlink.nodes() if there else {}
@@ -109,13 +109,13 @@ class Federation:
         return rows
 
     def down(self) -> None:
-        """End all processes of the kit on this machine: devices first, so that none complains."""
+        """End all processes of the kit on this machine, devices first to avoid their errors."""
         names = [process.name for process in self.processes.all()]
         self.processes.end([name for name in names if name != SERVER])
         self.processes.end([SERVER])
 
     def log(self, name: str) -> Path:
-        """Where a process writes what it says."""
+        """The log file of a process."""
         return self.kit.path / "logs" / f"{name}.log"
 
     def _start(self, name: str, folder: Path) -> None:
@@ -126,7 +126,7 @@ class Federation:
         self.processes.start(name, ["sh", str(folder / "start.sh")], self.log(name), environment)
 
     def _answers(self) -> bool:
-        """Whether the SuperLink answers its owner, and the devices' address is open."""
+        """True if the SuperLink answers its owner and the devices' address is open."""
         if not self.kit.superlink.healthy():
             return False
         try:
@@ -151,7 +151,7 @@ class Federation:
         return all(states.get(nodes[device]) == "online" for device in devices)
 
     def _outlive_the_dead(self, devices: Sequence[int]) -> None:
-        """Wait until the server has forgotten devices that were killed: it knows them by key."""
+        """Wait until the server has forgotten killed devices, as it identifies them by key."""
         deadline = time.monotonic() + FORGET_S
         for device in devices:
             name = self.kit.device_name(device)
@@ -180,7 +180,7 @@ class Federation:
 
 
 def _holds(there: Callable[[], bool]) -> bool:
-    """A server that is gone is no answer; what has become of it is found out elsewhere."""
+    """False while the server does not answer; its failure is detected elsewhere."""
     try:
         return there()
     except UnreachableError:

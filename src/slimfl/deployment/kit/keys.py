@@ -1,4 +1,4 @@
-"""Certificates for TLS and keys for node authentication; a private key is its owner's alone."""
+"""Certificates for TLS and keys for node authentication; only owners can read private keys."""
 
 import datetime
 import ipaddress
@@ -20,21 +20,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from slimfl.errors import RequestError
 
-#: How long certificates hold.
+#: Validity of certificates.
 YEARS = 5
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def write_private(path: Path, contents: bytes) -> None:
-    """Write a file that only its owner can read, from the first byte on."""
+    """Write a file that only its owner can read at any time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(contents)
 
 
 def write_authority_and_server(ca: Path, server: Path, host: str) -> None:
-    """A certificate authority, and a certificate that it signed for the server at `host`."""
+    """Write a certificate authority and a server certificate for `host` that it signed."""
     ca_key, ca_certificate = _authority()
     write_private(ca / "ca.key", _pem(ca_key))
     key = ec.generate_private_key(ec.SECP384R1())
@@ -56,7 +56,7 @@ def write_authority_and_server(ca: Path, server: Path, host: str) -> None:
 
 
 def write_node_key(folder: Path) -> None:
-    """A key pair by which a device is known, in the form that Flower reads."""
+    """Write a device's key pair in the form that Flower reads."""
     key = ec.generate_private_key(ec.SECP384R1())
     private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     write_private(folder / "node.key", private)
@@ -65,7 +65,7 @@ def write_node_key(folder: Path) -> None:
 
 
 def write_loopback_certificate(certificate: Path, key: Path) -> None:
-    """A certificate that signed itself, for a process that is reached on loopback alone."""
+    """Write a self-signed certificate for a process that is only reached on loopback."""
     own = ec.generate_private_key(ec.SECP256R1())
     name = "slimfl device"
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -77,7 +77,7 @@ def write_loopback_certificate(certificate: Path, key: Path) -> None:
 
 
 def read_public_key(path: Path) -> bytes:
-    """A device's public key as it is registered."""
+    """A device's public key in the form for registration."""
     try:
         key = load_ssh_public_key(path.read_bytes())
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
@@ -121,7 +121,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        # clocks of devices may be behind
+        # the clocks of devices may be slow
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=365 * YEARS))
     )

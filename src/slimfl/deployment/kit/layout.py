@@ -19,10 +19,10 @@ from slimfl.files import read_regular_text
 
 KIT = "kit.toml"
 
-#: The port of device 0's own process, on loopback; the others count up, to share a machine.
+#: The loopback port of device 0's own process; others count up, so that they can share a machine.
 DEVICE_PORT = 9094
 
-#: A kit has a folder and a port for each.
+#: Limited, as a kit has a folder and a port for each.
 MOST_DEVICES = 10_000
 
 #: The largest number that Flower gives to a node.
@@ -35,15 +35,15 @@ class Kit:
 
     path: Path
     host: str
-    """The server as devices reach it."""
+    """The address of the server for devices."""
     port: int
     devices: int
     bind: str
-    """The one address on which the server listens for devices."""
+    """The only address on which the server listens for devices."""
     control_port: int
-    """The SuperLink's own port on loopback, or `port` if there is no proxy before it."""
+    """The SuperLink's own port on loopback, or `port` if there is no proxy."""
     proxied: bool
-    """Whether nginx stands between the devices and the SuperLink."""
+    """True if nginx is between the devices and the SuperLink."""
 
     def __post_init__(self) -> None:
         addresses.check_host(self.host, "--host")
@@ -87,22 +87,22 @@ class Kit:
 
     @staticmethod
     def device_name(device: int) -> str:
-        """Under which its key is registered."""
+        """The name under which its key is registered."""
         return f"device-{device}"
 
     @property
     def address(self) -> str:
-        """The server as devices reach it."""
+        """The address of the server for devices."""
         return addresses.joined(self.host, self.port)
 
     @property
     def control(self) -> tuple[str, int]:
-        """Where the SuperLink itself listens."""
+        """The address on which the SuperLink itself listens."""
         return ("127.0.0.1", self.control_port) if self.proxied else (self.bind, self.port)
 
     @property
     def superlink(self) -> SuperLink:
-        """The SuperLink as the owner of the kit reaches it on its own machine."""
+        """The SuperLink as the kit's owner reaches it on its machine."""
         return SuperLink(addresses.joined(*self.control), self.server / "ca.crt", self.server)
 
     @property
@@ -110,7 +110,7 @@ class Kit:
         return self.server / "devices.json"
 
     def registered(self) -> dict[int, int]:
-        """The node of every device whose key the server knows, or knew."""
+        """The node of every device whose key is or was registered."""
         try:
             known = json.loads(read_regular_text(self._registered))
             nodes = {
@@ -145,10 +145,10 @@ def lay_out(
     control_port: int | None = None,
     proxied: bool | None = None,
 ) -> Kit:
-    """Write a new kit: all of it or nothing.
+    """Write a new kit, completely or not at all.
 
-    Without a word about it, nginx stands before a server that others can reach, and before one on
-    loopback where it is installed.
+    By default, nginx is used for a server that others can reach, and on loopback if it is
+    installed.
     """
     from slimfl.deployment.kit import keys
     from slimfl.deployment.signed import Signer
@@ -238,13 +238,13 @@ def _write_texts(folder: Path, kit: Kit, device_port: int, data_dir: Path | None
 
 
 def script(path: Path, text: str) -> None:
-    """Write a file that can be run."""
+    """Write an executable file."""
     path.write_text(text)
     path.chmod(0o755)
 
 
 def _typed(tree: dict[str, Any]) -> dict[str, Any]:
-    """The kit's values, each of its type."""
+    """The kit's values, checked for their types."""
     types = {
         "host": str,
         "port": int,

@@ -1,4 +1,4 @@
-"""Processes that outlive a command: known by id and start, ended with all they started."""
+"""Processes that outlive a command: identified by id and start, ended with their children."""
 
 import contextlib
 import functools
@@ -23,17 +23,17 @@ class Process:
     name: str
     pid: int
     started: str
-    """When, as the system tells it: an id may be used again, but not with the same start."""
+    """Start as the system reports it; an id may be reused, but not with the same start."""
 
 
 class Processes:
-    """The processes of a kit, remembered in a file."""
+    """The processes of a kit, recorded in a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def all(self) -> list[Process]:
-        """Those that were started and not ended by `end`."""
+        """Processes that were started and not ended by `end`."""
         try:
             return [_entry(**one) for one in json.loads(read_regular_text(self.file))]
         except FileNotFoundError:
@@ -44,16 +44,16 @@ class Processes:
             ) from None
 
     def running(self) -> dict[str, Process]:
-        """Those that are alive, by name."""
+        """Living processes by name."""
         table = _table()
         return {
             p.name: p for p in self.all() if p.pid in table and table[p.pid].started == p.started
         }
 
     def start(self, name: str, command: list[str], log: Path, environment: dict[str, str]) -> None:
-        """Start a process in a session of its own; what it says goes to a file.
+        """Start a process in its own session; its output goes to a file.
 
-        What an earlier one of that name left behind is ended first: it may hold the port.
+        The remains of an earlier process of that name are ended first, as they may use the port.
         """
         self.end([name])
         log.parent.mkdir(mode=0o700, exist_ok=True)
@@ -66,7 +66,7 @@ class Processes:
                 start_new_session=True,
                 env=environment,
             )
-        # noticed when it ends: what watches over it must not take it for alive
+        # reap it when it ends: its watcher must not take it for alive
         threading.Thread(target=child.wait, daemon=True).start()
         found = _table().get(child.pid)
         if found is None:
@@ -74,7 +74,7 @@ class Processes:
         self._write([*self.all(), Process(name, child.pid, found.started)])
 
     def end(self, names: Iterable[str], patience_s: float = 15.0) -> None:
-        """Ask processes and all that they started to end, and make them when they do not."""
+        """Ask processes and their children to end, and kill them if they do not."""
         wanted = set(names)
         ending = _families([process for process in self.all() if process.name in wanted])
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -110,7 +110,7 @@ class _Entry:
 
 
 def _table() -> dict[int, _Entry]:
-    """All living processes; one that only waits to be noticed by its parent does not count."""
+    """All living processes without zombies."""
     return _from_proc() if Path("/proc/self/stat").exists() else _from_ps()
 
 
@@ -118,8 +118,8 @@ def _from_proc() -> dict[int, _Entry]:
     table = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it ended meanwhile
-            # the name in brackets may hold anything; state, parent, group and, 17 on, the start
-            # follow it
+            # the name in brackets may contain anything; after it come state, parent, group and, 17
+            # fields later, the start
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
             if fields[0] not in "ZX":
                 started = f"{fields[19]} in {_boot()}"
@@ -129,7 +129,7 @@ def _from_proc() -> dict[int, _Entry]:
 
 @functools.cache
 def _boot() -> str:
-    """Starts are counted from it."""
+    """An id of the current boot, as start times are relative to it."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:  # a container may hide it
@@ -157,11 +157,10 @@ def _alive(entries: dict[int, _Entry]) -> list[int]:
 
 
 def _families(processes: list[Process]) -> dict[int, _Entry]:
-    """All that processes started and that still lives, also where they themselves have ended.
+    """The living descendants of processes, even if the processes themselves have ended.
 
-    A process leads a group of its own, and what it starts stays in the group when it is gone. The
-    number of a group is not given to another process as long as it has members; a start of another
-    boot says nothing.
+    A process leads its own group, and its children stay in the group after its end. The number of a
+    group is not reused while it has members; entries of another boot are ignored.
     """
     table = _table()
     boot = _boot_of(table[os.getpid()].started)
@@ -169,7 +168,7 @@ def _families(processes: list[Process]) -> dict[int, _Entry]:
     for process in processes:
         leader = table.get(process.pid)
         if leader is not None and leader.started != process.started:
-            continue  # another process has the number now, so the group is gone
+            continue  # the number has been reused, so the group is gone
         if leader is not None or _boot_of(process.started) == boot:
             found += [pid for pid, entry in table.items() if entry.group == process.pid]
     return _with_descendants(found)

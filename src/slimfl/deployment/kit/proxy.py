@@ -1,8 +1,8 @@
-"""The configuration of nginx, which is all of a server that the network sees.
+"""The configuration of nginx, the only part of a server that the network can reach.
 
-It ends TLS on the named address and hands on what a device needs: nothing else of Flower can be
-reached. On its way to the SuperLink a request is encrypted again, and the SuperLink's certificate
-is checked: another user of the machine may have taken the port while the SuperLink was down.
+It terminates TLS on the given address and forwards only what devices need; nothing else of Flower
+can be reached. Requests to the SuperLink are encrypted again, and its certificate is checked, as
+another user of the machine may take the port while the SuperLink is down.
 """
 
 import os
@@ -14,7 +14,7 @@ NO_NGINX = (
     "(on Debian: apt install nginx-light)"
 )
 
-#: What a device with a registered key calls. Devices do not register themselves.
+#: The calls of a device with a registered key. Devices do not register themselves.
 CALLS = (
     "activate-node",
     "deactivate-node",
@@ -86,12 +86,12 @@ http {
 
 
 def configuration(listen: str, superlink: str, body_bytes: int) -> str:
-    """`listen` is where devices connect, `superlink` where the SuperLink is on this machine."""
+    """`listen` is the devices' address, `superlink` the SuperLink's on this machine."""
     return CONFIGURATION.substitute(
         listen=listen, superlink=superlink, body_bytes=body_bytes, calls="|".join(CALLS)
     )
 
 
 def find_nginx() -> str | None:
-    """The program, which stands in a folder for administrators in Debian."""
+    """The path of nginx, which Debian installs in a folder for administrators."""
     return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin")

@@ -1,11 +1,11 @@
-"""The scripts and units that a kit is made of."""
+"""The templates of a kit's scripts and systemd units."""
 
 from shlex import quote
 from string import Template
 
 from slimfl.engines.flower.offline import SETTINGS
 
-#: Nothing leaves the machine except to the server.
+#: Settings that keep all traffic on the machine, except to the server.
 EXPORTS = "\n".join(f"export {name}={quote(value)}" for name, value in SETTINGS.items())
 
 SERVER_SCRIPT = Template(

@@ -1,7 +1,7 @@
-"""What a device lets the server order: models that it was configured for, work that it can do.
+"""What a device accepts from the server: models that it was configured for, work that it can do.
 
-A server is not a device's owner. Its orders must not make a device import code, read folders that
-are not its own, or fill its memory.
+The server does not own the device. Its orders must not make a device import code, read other
+folders than its own, or fill its memory.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,18 +15,18 @@ from slimfl.errors import RequestError
 from slimfl.naming import construct
 from slimfl.nn import MODELS
 
-#: The largest whole number in an order, apart from the seed, and the most images in one.
+#: The largest integer in an order, apart from the seed, and the largest number of images.
 MOST = 10_000_000
 
-#: More widths than this are not in use anywhere.
+#: The largest number of widths.
 MOST_WIDTHS = 64
 
-#: What every machine can find by its name.
+#: Datasets that every machine finds by name.
 NAMED = (*SOURCES, "synthetic")
 
 
 def check_order(experiment: Experiment, models: Collection[str]) -> None:
-    """Refuse an order that this device must not follow; the server gets to read the sentence."""
+    """Refuse an order that this device must not follow; the message is sent to the server."""
     name = experiment.model.name
     if name not in MODELS and name not in models:
         raise RequestError(
@@ -55,9 +55,10 @@ def check_work(experiment: Experiment, samples: int) -> None:
 
 
 def check_size(experiment: Experiment, channels: int, classes: int, parameters: int) -> None:
-    """Refuse options that make a built-in network larger than the model that came with them.
+    """Refuse options that make a built-in network larger than the model sent with them.
 
-    It is made without memory for its weights first, so options alone cannot fill the device's.
+    The network is first built without memory for its weights, so options alone cannot fill the
+    memory.
     """
     model = experiment.model
     if model.name not in MODELS:

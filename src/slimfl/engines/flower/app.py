@@ -1,4 +1,4 @@
-"""The ClientApp: what runs on a device."""
+"""The ClientApp, which runs on a device."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from slimfl.engines.flower.messages import CONFIG, Order
 
 client_app = ClientApp()
 
-#: The same for a simulation, where the process of the server started this one.
+#: The same for a simulation, where the server's process started this one.
 simulated_app = ClientApp()
 
 _workbench = Workbench()
@@ -18,28 +18,28 @@ _workbench = Workbench()
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Do what the server ordered."""
+    """Carry out the server's order."""
     answer = _workbench.work(Order.read(message.content), equipment(context))
     return Message(answer.record(), reply_to=message)
 
 
 @simulated_app.train()
 def train_simulated(message: Message, context: Context) -> Message:
-    """Do what the server ordered, as the device that it says."""
+    """Carry out the server's order as the device that it names."""
     answer = _workbench.work(Order.read(message.content), Equipment(simulated=True))
     return Message(answer.record(), reply_to=message)
 
 
 @client_app.query()
 def who(message: Message, context: Context) -> Message:
-    """Say which device this is."""
+    """Tell the server which device this is."""
     told = equipment(context).number
     record = ConfigRecord({"device": -1 if told is None else told})
     return Message(RecordDict({CONFIG: record}), reply_to=message)
 
 
 def equipment(context: Context) -> Equipment:
-    """What the node's configuration says of the device."""
+    """The device's equipment from the node's configuration."""
     node = context.node_config
     number, data_dir, gain_file = (node.get(k) for k in ("partition-id", "data-dir", "gain-file"))
     models = str(node.get("models", "")).split(",")

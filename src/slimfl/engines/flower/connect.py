@@ -13,7 +13,7 @@ from slimfl.errors import RequestError
 
 
 def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable[[], Connection]:
-    """What makes the connection when it is needed: through a grid, or to a simulation."""
+    """A function that connects when needed: through a grid, or to a simulation."""
     if grid is not None:
         registered = experiment.flower.identity == "registered"
         roster = RegisteredRoster(grid) if registered else ClaimedRoster(grid)
@@ -29,7 +29,7 @@ def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable
 
 
 def check_simulated(experiment: Experiment) -> None:
-    """Refuse to simulate what only real devices have."""
+    """Refuse settings that only real devices can have."""
     for key, real in (
         ("data.partition", experiment.data.partition == "own"),
         ("radio.gains", experiment.radio.gains == "measured"),
@@ -41,5 +41,5 @@ def check_simulated(experiment: Experiment) -> None:
 
 
 def deployed(grid: Grid) -> ChooseEngine:
-    """What makes a `Simulation` work with the devices behind a grid."""
+    """An engine choice that makes a `Simulation` use the devices behind a grid."""
     return partial(choose, grid=grid)

@@ -1,4 +1,4 @@
-"""The device's side: do the work of an order with an engine of this process."""
+"""The device's side: carry out an order with an engine in this process."""
 
 import hashlib
 import json
@@ -21,23 +21,23 @@ from slimfl.nn import build
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a device brings along, from the configuration of its node."""
+    """What a device has, from the configuration of its node."""
 
     number: int | None = None
-    """Which device it is; None where the server assigns that."""
+    """The device's number; None if the server assigns it."""
     data_dir: Path | None = None
-    """Its data: where a named dataset's files are, or its own four idx files."""
+    """Folder of its data: the files of a named dataset, or its own four idx files."""
     gain_file: Path | None = None
-    """A file in which its radio keeps the power gain that it measured last."""
+    """File in which its radio stores the last measured power gain."""
     models: tuple[str, ...] = ()
-    """The networks besides the built-in ones that a server may order: `package.module:Name`."""
+    """Networks that a server may order besides the built-in ones: `package.module:Name`."""
     simulated: bool = False
-    """True if the server's process started this one: it is any device that the server says, and
-    what it is asked to do comes from its own user."""
+    """True if the server's process started this one. It then plays whichever device the server
+    names, and its orders come from its own user."""
 
 
 class Workbench:
-    """The engine that a device computes with; kept as long as the experiment stays the same."""
+    """Holds the device's engine as long as the experiment stays the same."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,19 +67,19 @@ class Workbench:
 
     def _engine_for(self, order: Order, equipment: Equipment) -> Engine:
         moments = [array.tolist() for array in order.moments]
-        # in a simulation one process plays many devices, and all work on one dataset
+        # in a simulation, one process plays many devices that share one dataset
         who = None if equipment.simulated else order.task.device
         text = json.dumps([order.experiment, str(equipment.data_dir), moments, who])
         key = hashlib.sha256(text.encode()).hexdigest()
         if self._engine is None or self._key != key:
-            self._engine = None  # two at once would need twice the memory
+            self._engine = None  # free the old one first: two would need twice the memory
             self._engine = device_engine(order, equipment)
             self._key = key
         return self._engine
 
 
 def device_engine(order: Order, equipment: Equipment) -> Engine:
-    """The engine that the device of an order computes with."""
+    """The engine for an order."""
     asked = config.build(tomllib.loads(order.experiment))
     if not equipment.simulated:
         check_order(asked, equipment.models)
@@ -103,7 +103,7 @@ def device_engine(order: Order, equipment: Equipment) -> Engine:
 
 
 def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Dataset, Partition]:
-    """The device's data and who holds what of them."""
+    """The device's data and the partition."""
     devices = asked.federation.devices
     if not 0 <= order.task.device < devices:
         raise RequestError(f"there is no device {order.task.device} among {devices}")
@@ -125,7 +125,7 @@ def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Datase
 
 
 def _here(section: DataSection, data_dir: Path | None) -> DataSection:
-    """The section with folders of this device: the server's order names none."""
+    """The section with this device's folders, as the server's order names none."""
     if section.dataset in NAMED:
         return section.model_copy(update={"dir": data_dir})
     if data_dir is None:
@@ -137,7 +137,7 @@ def _here(section: DataSection, data_dir: Path | None) -> DataSection:
 
 
 def measured_gain(path: Path) -> float:
-    """The power gain in a file, which is one number."""
+    """The power gain in a file that contains one number."""
     try:
         return float(path.read_text())
     except (OSError, ValueError) as error:

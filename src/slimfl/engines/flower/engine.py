@@ -1,4 +1,4 @@
-"""The engine: orders out, answers in, in the order of the tasks, with a quorum and deadlines."""
+"""The engine: sends orders and collects answers, with a quorum and deadlines."""
 
 import logging
 import math
@@ -24,29 +24,29 @@ from slimfl.training import LocalWork, state_shapes
 
 log = logging.getLogger(__name__)
 
-#: Orders out at a time: all devices of most federations, few enough updates to hold in memory.
+#: Number of open orders: all devices of most federations, yet few enough to keep in memory.
 WINDOW = 256
 
-#: Orders in one request to the SuperLink, which refuses very large ones.
+#: Number of orders per request, as the SuperLink refuses very large ones.
 BATCH = 32
 
-#: Flower's words for an order whose time ran out before its answer came.
+#: Flower's error codes for an order that expired before its answer came.
 EXPIRED = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE)
 
-#: The server looks for answers ever less often, between these intervals.
+#: The server polls for answers at intervals that grow between these limits.
 POLL_S = (0.02, 0.5)
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A post office and the address book to it."""
+    """A message service and the nodes of the devices."""
 
     grid: Grid
     roster: Roster
 
 
 class FlowerEngine:
-    """Sends tasks through Flower; evaluation is done here, by a local engine."""
+    """Sends tasks through Flower; a local engine evaluates."""
 
     name = "flower"
 
@@ -66,13 +66,13 @@ class FlowerEngine:
 
     @property
     def connection(self) -> Connection:
-        """Made when it is first needed: a simulation takes seconds to start."""
+        """Opened when it is first needed, as a simulation takes seconds to start."""
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
 
     def order(self, round: int, start: Vector, task: Task) -> Order:
-        """What a device is sent."""
+        """The order for a device."""
         return Order(
             experiment=self.description,
             round=round,
@@ -84,7 +84,7 @@ class FlowerEngine:
         )
 
     def message(self, order: Order, node: int, start: ArrayRecord) -> Message:
-        """The order, addressed; it is void when nobody waits for the answer any more."""
+        """The order as a message that expires when the server stops waiting for the answer."""
         return Message(
             order.record(start),
             dst_node_id=node,
@@ -94,7 +94,7 @@ class FlowerEngine:
         )
 
     def outcome(self, order: Order, reply: Message) -> Outcome:
-        """What a reply to an order comes to; keeps the device's state for its next round."""
+        """The outcome of a reply; stores the device's state for its next round."""
         device = order.task.device
         if reply.has_error():
             if reply.error.code in EXPIRED:
@@ -111,7 +111,7 @@ class FlowerEngine:
         return answer.update
 
     def late(self, device: int) -> Missing:
-        """What comes of an order that nobody waits for any more."""
+        """The outcome of an order that was not answered in time."""
         return Missing(device, f"it did not answer within {self.section.round_timeout_s:g} s")
 
     def supports(self, work: LocalWork) -> str | None:
@@ -119,7 +119,7 @@ class FlowerEngine:
         return self.local.supports(work)
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Send the tasks and yield what comes of them; raises `RunError` below the quorum."""
+        """Send the tasks and yield their outcomes; raises `RunError` below the quorum."""
         if not tasks:
             return
         try:
@@ -143,7 +143,7 @@ class FlowerEngine:
         self.check_quorum(round, len(tasks), reasons)
 
     def check_quorum(self, round: int, asked: int, reasons: Sequence[str]) -> None:
-        """Raise `RunError` where too few answered; `reasons` has one for each that did not."""
+        """Raise `RunError` if too few devices answered; `reasons` has one for each that did not."""
         answered, needed = asked - len(reasons), self._needed(asked)
         if answered < needed:
             raise RunError(
@@ -156,7 +156,7 @@ class FlowerEngine:
         return math.ceil(self.section.quorum * asked)
 
     def quorum(self, round: int, tasks: Sequence[Task]) -> dict[int, int]:
-        """The nodes of the devices that are there, once they are enough."""
+        """Wait for a quorum; returns the nodes of the connected devices."""
         deadline = time.monotonic() + self.section.wait_s
         needed = self._needed(len(tasks))
         told: list[int] = []
@@ -188,24 +188,24 @@ class FlowerEngine:
         return self.states.export()
 
     def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Take back what `device_states` gave."""
+        """Restore what `device_states` returned."""
         self.states.restore(states)
 
 
 class _Post:
-    """The letters of one round: who was asked, until when, what came."""
+    """The messages of one round: who was asked, until when, and the outcomes."""
 
     def __init__(
         self, engine: FlowerEngine, round: int, start: Vector, nodes: dict[int, int]
     ) -> None:
         self.engine, self.round, self.start, self.nodes = engine, round, start, nodes
         self.grid = engine.connection.grid
-        self.start_record = parameters_record(start)  # one copy for all letters
+        self.start_record = parameters_record(start)  # one copy for all messages
         self.open: dict[str, tuple[Order, float]] = {}  # by message id, with the deadline
         self.outcomes: dict[int, Outcome] = {}
 
     def send(self, tasks: Sequence[Task]) -> None:
-        """Ask the devices that are there; the others are missing at once."""
+        """Send orders to the connected devices; the others are missing at once."""
         orders = []
         for task in tasks:
             if task.device in self.nodes:
@@ -221,7 +221,7 @@ class _Post:
             accepted = set(self.grid.push_messages(letters))
             deadline = time.monotonic() + self.engine.section.round_timeout_s
             for order, letter in zip(batch, letters, strict=True):
-                # letters to nodes that left meanwhile are not accepted
+                # the SuperLink does not accept messages to nodes that left meanwhile
                 if letter.metadata.message_id in accepted:
                     self.open[letter.metadata.message_id] = order, deadline
                 else:
@@ -229,7 +229,7 @@ class _Post:
                     self.outcomes[device] = Missing(device, "it could not be asked")
 
     def wait_for(self, device: int) -> Outcome:
-        """What came of a device's task, at the latest after the round's timeout."""
+        """The outcome of a device's task; waits at most until its deadline."""
         pause = POLL_S[0]
         while device not in self.outcomes:
             if self._collect():
@@ -240,7 +240,7 @@ class _Post:
         return self.outcomes.pop(device)
 
     def _collect(self) -> bool:
-        """Take in what has come; whether anything did."""
+        """Process the answers that have come; False if there were none."""
         replies = list(self.grid.pull_messages(list(self.open)))
         for reply in replies:
             asked = self.open.pop(reply.metadata.reply_to_message_id, None)

@@ -1,7 +1,7 @@
-"""What the server and a device say to each other in a round, as Flower records.
+"""The messages between the server and a device in a round, as Flower records.
 
-Every answer repeats whom it is from, the round, and the digest of the parameters that the device
-started from. An answer to another question, or of another model, is therefore recognised as such.
+Every answer repeats its device, the round, and the digest of the parameters that the device started
+from. So an answer to another order, or for another model, is recognised.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ PARAMETERS = "parameters"
 
 
 class BadAnswerError(Exception):
-    """An answer that cannot be used; says why."""
+    """An answer that cannot be used, and why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +37,14 @@ class Order:
     task: Task
     start: Vector
     moments: Moments
-    """The server's normalisation of images, which is every device's."""
+    """The server's normalisation of images, which all devices use."""
     data_sha256: str
-    """The checksum of the dataset that is distributed."""
+    """The checksum of the distributed dataset."""
     state: OptimiserState
-    """What the device keeps from its last round; empty in its first."""
+    """The device's state from its last round; empty in its first."""
 
     def record(self, start: ArrayRecord) -> RecordDict:
-        """As Flower carries it; `start` is what `parameters_record` made of the parameters."""
+        """As a Flower record; `start` comes from `parameters_record`."""
         mean, deviation = self.moments
         config = {
             "experiment": self.experiment,
@@ -65,7 +65,7 @@ class Order:
 
     @classmethod
     def read(cls, record: RecordDict) -> "Order":
-        """What the device was sent."""
+        """The order in a record."""
         config = record.config_records[CONFIG]
         return cls(
             experiment=str(config["experiment"]),
@@ -88,11 +88,11 @@ class Answer:
     round: int
     update: Update
     trained_from: str
-    """The digest of the parameters it started from."""
+    """The digest of the parameters that it started from."""
     state: OptimiserState
 
     def record(self) -> RecordDict:
-        """As Flower carries it."""
+        """As a Flower record."""
         update = self.update
         config = {
             "round": self.round,
@@ -114,9 +114,9 @@ class Answer:
 
     @classmethod
     def read(cls, record: RecordDict, order: Order, width_count: int) -> "Answer":
-        """The answer to an order; raises `BadAnswerError` if it is not one.
+        """The answer to an order; raises `BadAnswerError` for anything else.
 
-        Shape and finiteness of the parameters are the merge's to judge, as in every engine.
+        The receiver checks shape and finiteness of the parameters, as for every engine.
         """
         try:
             config = record.config_records[CONFIG]
@@ -163,12 +163,12 @@ def digest(parameters: Vector) -> str:
 
 
 def parameters_record(parameters: Vector) -> ArrayRecord:
-    """A model as Flower carries it."""
+    """A model as a Flower record."""
     return _arrays({PARAMETERS: parameters})
 
 
 def read_parameters(record: ArrayRecord) -> Vector:
-    """The model in a record that `parameters_record` made."""
+    """The inverse of `parameters_record`."""
     return _vectors(record)[PARAMETERS]
 
 
@@ -204,7 +204,7 @@ def _counts(values: object) -> NDArray[np.int64]:
 
 
 def _work(work: dict[str, Any]) -> LocalWork:
-    """The work of an order, with the types that its fields have."""
+    """The work of an order, with the types of its fields."""
     weights, channels = work["weights"], work["channels"]
     return LocalWork(
         tuple(_whole(width) for width in work["widths"]),
@@ -217,10 +217,10 @@ def _work(work: dict[str, Any]) -> LocalWork:
 
 
 def _possible(images_seen: NDArray[np.int64], work: LocalWork, width_count: int) -> bool:
-    """Whether a device that trained these widths can have seen this many images at each.
+    """True if a device that trained these widths can have seen this many images at each.
 
-    The widest takes part in every step, so no width saw more; the others saw nothing. Where one
-    width is drawn for every batch, any of those asked for may have seen the most.
+    The widest takes part in every step, so no width saw more, and widths that were not asked for
+    saw nothing. If one width is drawn per batch, any of those asked for may have seen the most.
     """
     if images_seen.shape != (width_count,):
         return False

@@ -1,4 +1,4 @@
-"""Which node is which device: three ways to know."""
+"""Which node is which device: three ways to find out."""
 
 import logging
 import re
@@ -17,14 +17,14 @@ NAME = re.compile(r"device-(\d+)")
 
 
 class Roster(Protocol):
-    """Where devices can be reached."""
+    """Maps devices to nodes."""
 
     def nodes(self) -> dict[int, int]:
-        """The node of every device that is there."""
+        """The node of every connected device."""
 
 
 class AssignedRoster:
-    """A simulation: any node can play any device, so the k-th node is device k."""
+    """In a simulation any node can play any device, so the k-th node is device k."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -35,7 +35,7 @@ class AssignedRoster:
 
 
 class RegisteredRoster:
-    """A deployment with node authentication: a device is who its registered key says it is."""
+    """A deployment with node authentication: the registered key identifies the device."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -51,7 +51,7 @@ class RegisteredRoster:
 
 
 class ClaimedRoster:
-    """A deployment without node authentication: every node is asked once who it is."""
+    """A deployment without node authentication: every node is asked once which device it is."""
 
     def __init__(self, grid: Grid, timeout_s: float = 60.0) -> None:
         self.grid, self.timeout_s = grid, timeout_s
@@ -59,7 +59,7 @@ class ClaimedRoster:
         self._last: dict[int, int] = {}
 
     def nodes(self) -> dict[int, int]:
-        """By what the nodes say; a node that said nothing is asked again next time."""
+        """By the nodes' answers; a node that did not answer is asked again next time."""
         present = sorted(self.grid.get_node_ids())
         self._ask([node for node in present if node not in self._devices])
         told = [(self._devices[node], node) for node in present if node in self._devices]
@@ -69,7 +69,7 @@ class ClaimedRoster:
     def _ask(self, nodes: Collection[int]) -> None:
         if not nodes:
             return
-        # a record must not be empty to be delivered
+        # an empty record is not delivered
         content = RecordDict({CONFIG: ConfigRecord({"question": "device"})})
         questions = [
             Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=self.timeout_s)
@@ -84,7 +84,7 @@ class ClaimedRoster:
 
 
 def _one_each(told: list[tuple[int, int]], before: dict[int, int]) -> dict[int, int]:
-    """One node a device: of several, the one that was it before, else the first."""
+    """One node per device: of several, the one used before, else the first."""
     nodes: dict[int, int] = {}
     for device, node in told:
         kept = nodes.setdefault(device, node)

@@ -1,9 +1,9 @@
 """Flower's simulation engine inside this process: devices are Ray actors on this machine.
 
-Flower calls a ServerApp with its grid and ends when that returns. Here the ServerApp hands the grid
-over and waits, so that the round loop keeps running where it was started, with its progress bar and
-its run folder. One simulation serves all runs of a process with the same number of devices; it ends
-with the process, or when another is needed.
+Flower calls a ServerApp with its grid and ends when that returns. Here the ServerApp hands over the
+grid and waits, so that the round loop runs where it was started, with its progress bar and its run
+folder. One simulation serves all runs of a process with the same number of devices; it ends with
+the process, or when a different one is needed.
 """
 
 import atexit
@@ -30,11 +30,11 @@ class SimulatedFederation:
 
     def __init__(self, devices: int, cores: int) -> None:
         self.size = devices, cores
-        self.trusted = trusted()  # its processes inherited that, and get to know nothing new
+        self.trusted = trusted()  # its processes inherited this and do not see later changes
         self._grid: queue.Queue[Any] = queue.Queue()
         self._end = threading.Event()
         self._ray = LocalRay()
-        # Flower leaves files in the user's home otherwise
+        # otherwise Flower leaves files in the user's home
         self._flower_home = os.environ.setdefault("FLWR_HOME", f"{self._ray.folder}/flwr")
         self._thread = threading.Thread(target=self._run, name="slimfl-flower", daemon=True)
         self._thread.start()
@@ -83,7 +83,7 @@ class SimulatedFederation:
                     "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
                 },
             )
-        except BaseException as error:  # a thread has nobody else to tell
+        except BaseException as error:  # stored for the main thread, which raises it
             self._grid.put(error)
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ _running: SimulatedFederation | None = None
 
 
 def simulated(devices: int, cores: int) -> Connection:
-    """The connection to a simulation of that size, which is started if it is not there."""
+    """The connection to a simulation of that size, which is started if necessary."""
     global _running
     if _running is None or _running.size != (devices, cores) or _running.trusted != trusted():
         close()
@@ -115,6 +115,6 @@ def close() -> None:
         _running = None
 
 
-# Flower's pool of threads is waited for before exit handlers run, by a hook of concurrent.futures;
-# hooks run last in, first out, so this one ends the simulation before it is waited for
+# a hook of concurrent.futures waits for Flower's threads before exit handlers run; hooks run in
+# reverse order, so this one ends the simulation first
 getattr(threading, "_register_atexit", atexit.register)(close)

@@ -127,7 +127,7 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
-        """Lock the folder for writing; a second writer is refused."""
+        """Hold the folder for writing; a second writer is refused."""
         way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
         with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
             yield RunWriter(self.path, self.experiment())

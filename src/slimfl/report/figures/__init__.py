@@ -1,6 +1,6 @@
 """Figures for papers and the README. Every function returns a figure; `save` writes it.
 
-Matplotlib is imported when the first is drawn.
+Matplotlib is imported when the first figure is drawn.
 """
 
 from slimfl.report.figures.cell_map import cell_figure

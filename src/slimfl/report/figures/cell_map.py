@@ -1,4 +1,4 @@
-"""Where the devices are, coloured by how often they are heard."""
+"""A map of the devices, coloured by how often they are heard."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MARKERS = ("v", "s", "D", "^", "P")
 def cell_figure(
     population: Population, delivered: NDArray[np.float64], widths: tuple[float, ...]
 ) -> Figure:
-    """One map per segment; the shape of a point says how wide its device can train.
+    """One map per segment; the shape of a point is the widest width of its device.
 
-    `delivered` is [device, segment], how often each arrives.
+    `delivered` [device, segment] is how often each arrives.
     """
     rows = np.linspace(0, len(population) - 1, min(len(population), MOST_POINTS)).astype(np.int64)
     shown, values = population.take(rows), delivered[rows]

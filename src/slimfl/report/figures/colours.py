@@ -1,6 +1,6 @@
-"""Colours and dashes, the same in every figure: colour says the method, the dash says the width.
+"""Colours and dashes for all figures: colour is the method, dash is the width.
 
-Methods take the colours of Okabe and Ito, which stay apart under every kind of colour blindness
+Methods have the colours of Okabe and Ito, which are distinct under every kind of colour blindness
 (https://jfly.uni-koeln.de/color/); classes, of which there are more, those of Paul Tol's `muted`.
 """
 
@@ -9,19 +9,19 @@ from collections.abc import Iterable, Sequence
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#000000", "#8C8C8C"
 
-#: For what is compared, in turn. Blue is kept for SlimFL.
+#: For methods, in turn. Blue is reserved for SlimFL.
 METHODS = (ORANGE, VERMILLION, GREEN, PURPLE, SKY, GREY)
 
 #: For the classes of a dataset, in turn.
 CLASSES = ("#332288", "#88CCEE", "#44AA99", "#117733", "#999933",
            "#DDCC77", "#CC6677", "#882255", "#AA4499", "#BBBBBB")  # fmt: skip
 
-#: What a report draws on: `--card` of page.css on a light and on a dark screen.
+#: Background of plots: `--card` of page.css on a light and on a dark screen.
 LIGHT_CARD, DARK_CARD = "#FFFFFF", "#1C2126"
-#: Least contrast with the card. WCAG 2 asks for 3 of a graphic; a thin line in the dark needs more.
+#: Minimum contrast with the card. WCAG 2 requires 3 for graphics; a thin line on dark needs more.
 LIGHT_CONTRAST, DARK_CONTRAST = 3.0, 4.5
 
-#: What may become of a device in a round, after the S segments.
+#: Outcomes of a device in a round, after the S segments.
 NOT_ASKED, NO_ANSWER, REFUSED = "#D9D9D9", "#9A9A9A", PURPLE
 
 
@@ -45,7 +45,7 @@ def arrivals(segments: int) -> list[str]:
 
 
 def delivery(share: float) -> str:
-    """From vermillion for what never arrives to blue for what always does; grey if unknown.
+    """From vermillion (never arrives) to blue (always arrives); grey if unknown.
 
     >>> delivery(0.0), delivery(1.0), delivery(float("nan"))
     ('#D55E00', '#0072B2', '#D9D9D9')
@@ -70,7 +70,7 @@ def on_screen(colour: str) -> list[str]:
     (['#009E73', '#009E73'], ['#000000', '#8A8A8A'])
     """
     if colour == NOT_ASKED:
-        return [NOT_ASKED, "#3A434B"]  # recedes on both: nothing happened there
+        return [NOT_ASKED, "#3A434B"]  # inconspicuous on both, as nothing happened there
     return [
         _visible(colour, BLACK, LIGHT_CARD, LIGHT_CONTRAST),
         _visible(colour, "#FFFFFF", DARK_CARD, DARK_CONTRAST),

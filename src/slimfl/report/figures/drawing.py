@@ -1,4 +1,4 @@
-"""How every static figure looks, and how it gets into a file. There is no window and no pyplot."""
+"""The style of all static figures, and how they are saved. No window and no pyplot."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as png, pdf or svg, by the path's suffix; the same figure, the same file."""
+    """Write a figure as png, pdf or svg, by the path's suffix; reproducible byte for byte."""
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("png", "pdf", "svg"):
         raise RequestError(
@@ -52,7 +52,7 @@ def save(figure: Figure, path: Path) -> Path:
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """A figure with one set of axes in the common style, its size in inches."""
+    """A figure with one set of axes in the common style; sizes in inches."""
     with grid(1, 1, width, height) as (figure, axes):
         yield figure, axes[0]
 
@@ -65,6 +65,8 @@ def grid(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):  # pyplot stays out: it keeps figures and wants a screen
+    with matplotlib.rc_context(
+        _STYLE
+    ):  # without pyplot, which keeps figures alive and needs a screen
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, list(figure.subplots(rows, columns, squeeze=False).flat)

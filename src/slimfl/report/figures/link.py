@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Larger values overflow somewhere between here and the file.
+#: Larger values overflow when the figure is drawn.
 DRAWABLE = 1e100
 #: The noise powers that figures show: this far below and above the one at which a mean gain just
 #: carries everything in one message.
@@ -48,7 +48,7 @@ def split_figure(section: RadioSection, rates: Sequence[float]) -> Figure:
     """D = sum 1/p_i against the first segment's share of the power: figure 4, for any S.
 
     `rates` has the spectral efficiency of every segment in bit/s/Hz. With more than two segments,
-    the others divide what the first leaves in the ratio of the closed-form optimum.
+    the others share the rest in the ratio of the closed-form optimum.
     """
     rates = tuple(rates)
     if len(rates) < 2:
@@ -112,8 +112,8 @@ def probability_figure(
 ) -> Figure:
     """Decoding probability against noise, of SlimFL's segments and of each Vanilla FL width.
 
-    `rates` has the spectral efficiency of every segment in bit/s/Hz; without `widths`, the widths
-    are equal steps: 0.5 and 1.0 for two segments.
+    `rates` has the spectral efficiency of every segment in bit/s/Hz. By default, `widths` are equal
+    steps: 0.5 and 1.0 for two segments.
     """
     segments = len(rates)
     low, high = _noise_range(section, rates)
@@ -180,7 +180,7 @@ def bound_figure(
     curves: Mapping[str, ArrayLike],
     measured: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
 ) -> Figure:
-    """Theorem 1's bound on the optimality gap, one curve for every constant B.
+    """Theorem 1's bound on the optimality gap, one curve per constant B.
 
     `measured` has the mean of a measured gap and the limits of the band around it.
     """
@@ -191,7 +191,7 @@ def bound_figure(
             label = name if measured is None else f"bound, {name}"
             curve = np.asarray(values, dtype=np.float64)
             infinite = not (curve <= DRAWABLE).any()
-            # a curve of nothing keeps its place in the legend
+            # an empty curve still appears in the legend
             curve = np.where(curve <= DRAWABLE, curve, np.nan)
             label += " (infinite)" if infinite else ""
             axes.plot(np.asarray(rounds), curve, color=shade, label=label)
@@ -211,7 +211,7 @@ def bound_figure(
 
 
 def _say_infinite(axes: Axes, middle: float) -> None:
-    """Words where no curve fits into the axes."""
+    """A note in place of curves that cannot be drawn."""
     words = "some segment\nnever arrives:\nD is infinite"
     where = axes.get_xaxis_transform()
     axes.text(
@@ -220,7 +220,7 @@ def _say_infinite(axes: Axes, middle: float) -> None:
 
 
 def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:
-    """D; infinite where a segment can never be decoded."""
+    """D; infinite if a segment can never be decoded."""
     try:
         shared = coding(section, tuple(rates), tuple(split))
     except RequestError:
@@ -262,7 +262,7 @@ def _mark_noises(
 
 
 def _mark(axes: Axes, noise: float, label: str, colour: str, row: int = 0) -> None:
-    """A line at a noise power, its label in a row of its own where others may stand near."""
+    """A line at a noise power; its label gets its own row, as others may be near."""
     axes.axvline(noise, color=colour, linewidth=1, linestyle=":")
     axes.text(noise, 1.01 + 0.05 * row, label, color=colour, fontsize=8, ha="center", va="bottom",
               transform=axes.get_xaxis_transform())  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures of runs: who holds what, and accuracy over rounds."""
+"""Figures of runs: the partition of the data, and accuracy over rounds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def partition_figure(class_counts: Sequence[Sequence[int]], title: str = "") -> 
         left = np.zeros(devices)
         for label in range(classes):
             colour = colours.CLASSES[label % len(colours.CLASSES)]
-            # a second round of colours is told from the first by its hatching
+            # hatching distinguishes repeated colours
             hatch = "///" if label >= len(colours.CLASSES) else None
             axes.barh(np.arange(devices), counts[:, label], left=left, height=0.8, color=colour,
                       edgecolor="white", linewidth=0.4, hatch=hatch, label=str(label))  # fmt: skip

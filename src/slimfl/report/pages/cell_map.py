@@ -1,4 +1,4 @@
-"""A map of the cell as SVG: every device at its place, coloured by how often it was heard."""
+"""A map of the cell as SVG: every device, coloured by how often it was heard."""
 
 from html import escape
 
@@ -15,7 +15,7 @@ SIZE = 320
 
 
 def cell_map(group: Group) -> str:
-    """The map of a group's first seed; empty where all devices are alike."""
+    """The map of a group's first seed; empty if all devices are identical."""
     run = group.runs[0]
     devices = run.devices
     if devices is None or not run.lines:
@@ -54,7 +54,7 @@ def cell_map(group: Group) -> str:
 
 
 def colours_words() -> str:
-    """What colours and shapes say."""
+    """The legend of colours and shapes."""
     return (
         "blue devices were heard always, orange ones never; circles can train all widths, "
         "squares cannot"

@@ -1,4 +1,4 @@
-"""The result in plain words, computed from the summary: who leads, by how much, at what cost.
+"""The result in sentences, computed from the summary: who leads, by how much, at what cost.
 
 A difference within the combined deviation of both methods is a tie (`results/ties.py`); deviations
 are over seeds or, with one seed, over the last evaluated rounds. A network that is not better than
@@ -23,14 +23,14 @@ class Ranking:
     scene: str
     width: str
     leaders: list[GroupSummary]
-    """One, or several that tie."""
+    """One method, or several that tie."""
     behind: list[GroupSummary]
     unlearned: list[GroupSummary]
-    """Not better than guessing, so neither ahead nor behind."""
+    """Not better than guessing, so not ranked."""
 
 
 def rankings(summary: Summary) -> list[Ranking]:
-    """One per scene and width that some run has tested."""
+    """One per scene and tested width."""
     found = []
     for scene in dict.fromkeys(row.scene for row in summary.groups):
         rows = [row for row in summary.groups if row.scene == scene and not row.computed]
@@ -55,7 +55,7 @@ def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
 
 
 def caveats(summary: Summary) -> list[str]:
-    """What a reader must know before trusting the numbers."""
+    """What readers must know before they trust the numbers."""
     notes = []
     runs = [row for row in summary.groups if not row.computed]
     for row in runs:
@@ -133,7 +133,7 @@ def _mean(row: GroupSummary, width: str) -> float:
 
 
 def _cost(rows: Sequence[GroupSummary]) -> list[str]:
-    """SlimFL's one run against one Vanilla FL run for every width."""
+    """One SlimFL run compared with one Vanilla FL run per width."""
     slim = next((row for row in rows if row.method == "slimfl"), None)
     every = next((row for row in rows if row.computed), None)
     if slim is None or every is None:

@@ -1,6 +1,6 @@
-"""The curves of a report's groups, as lines ready for a plot and few enough for the page.
+"""The curves of a report's groups as lines for plots, thinned to suit a page.
 
-A page stays below 1 MB however many runs it shows: the more curves, the fewer points has each.
+A page stays below 1 MB however many runs it shows: the more curves, the fewer points each has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,24 +15,24 @@ from slimfl.results.curves import POINTS, Arrivals, Curve, thin
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 
-#: Numbers in all curves of a page, and cells in all its heat maps, while there are not too many.
+#: Target numbers of values in all curves of a page, and of cells in all its heat maps.
 NUMBERS, CELLS = 40_000, 200_000
-#: Fewer points than this show no curve.
+#: Minimum number of points per curve.
 FEWEST = 40
 
 
 @dataclass
 class Lines:
-    """Takes the curves of groups, each with at most `points` of its rounds."""
+    """Makes the curves of groups, each with at most `points` rounds."""
 
     points: int
     cells: int
     thinned: bool = False
-    """Whether any curve or heat map lost rounds or devices so far."""
+    """True if any curve or heat map has lost rounds or devices so far."""
 
     @classmethod
     def for_page(cls, groups: Sequence[Group]) -> "Lines":
-        """As many points as fit a page with the curves of these groups."""
+        """With as many points as a page allows for these groups."""
         numbers = sum(_numbers_per_round(group) for group in groups)
         maps = max(1, len(groups))
         return cls(points=max(FEWEST, min(POINTS, NUMBERS // max(1, numbers))), cells=CELLS // maps)
@@ -45,7 +45,7 @@ class Lines:
         ]
 
     def accuracy_against_cost(self, group: Group) -> list[Line]:
-        """Accuracy in percent against what was spent so far.
+        """Accuracy in percent against cumulated costs.
 
         Transmit energy in J, airtime in s, data sent in MB, virtual time in s, and the energy of
         computing and sending in J.
@@ -72,7 +72,7 @@ class Lines:
         return [self._line(group, None, curves.energy_curve(group))]
 
     def batteries(self, group: Group) -> list[Line]:
-        """The charge of all batteries in percent over rounds and virtual time; the first seed's."""
+        """The total battery charge in percent over rounds and virtual time, of the first seed."""
         found = battery_line(group.runs[0])
         if found is None:
             return []

@@ -1,4 +1,4 @@
-"""All settings of a report at a glance: the first thing on a page that has several."""
+"""All settings of a report at a glance, at the top of a page that has several."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,7 @@
-"""The frame of every HTML page: one file that needs nothing else, neither a server nor a network.
+"""The shell of every HTML page: one file that needs neither a server nor a network.
 
-A content security policy forbids the page to load anything from anywhere; scripts may run only on
-a page that brings some.
+A content security policy forbids the page to load anything; scripts may run only on a page that
+contains some.
 """
 
 from collections.abc import Iterable
@@ -21,16 +21,16 @@ def page_shell(
     css: str = "",
     scripts: str = "",
 ) -> str:
-    """A whole page.
+    """A complete page.
 
     Args:
-        kind: what sort of page it is, above the title.
-        title: as plain text.
-        subtitle: as plain text.
-        contents: the key of every section and, as HTML, what links to it.
-        main: the sections as HTML.
-        css: styles of this page alone, after the common ones.
-        scripts: script elements, at the end.
+        kind: The kind of page, shown above the title.
+        title: Plain text.
+        subtitle: Plain text.
+        contents: The key of every section and the HTML of its link.
+        main: The sections as HTML.
+        css: Styles of this page, after the common ones.
+        scripts: Script elements, at the end.
     """
     policy = f"{_POLICY}; script-src 'unsafe-inline'" if scripts else _POLICY
     links = "".join(f'<li><a href="#{escape(key)}">{html}</a></li>' for key, html in contents)

@@ -1,4 +1,4 @@
-"""The report's interactive plots as plain descriptions, which `charts.js` draws.
+"""The report's interactive plots as plain data, which the scripts in `charts/` draw.
 
 A description has its `kind` (curves, bars or heat), the `height` in pixels, the `range` of the
 values, and the data. Colours come in pairs, for a light and for a dark screen. Text is plain text.
@@ -17,15 +17,15 @@ from slimfl.results.seed_summary import GroupSummary
 
 Plot = dict[str, Any]
 
-#: Strokes of lines, solid for the widest network.
+#: Dashes of lines, solid for the widest network.
 _DASHES = ("", "8 4", "2 3", "8 3 2 3", "14 5", "14 4 2 4")
-#: Pixels of a bar and its gap, of the name above a method's bars, and of the axis.
+#: Heights in pixels: a bar with its gap, the name above a method's bars, and the axis.
 _BAR, _NAME, _AXIS = 24, 24, 52
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of one method: the mean over seeds and, with several, the lowest and the highest."""
+    """A curve of one method: the mean over seeds and, with several, their range."""
 
     name: str
     method: str
@@ -39,18 +39,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it measures, and how its values are written."""
+    """One axis: its quantity, and the format of its values."""
 
     label: str
     unit: str = ""
     whole: bool = False
     """Ticks at whole numbers only."""
     decimals: int | None = None
-    """Of a value under the pointer; four significant digits without."""
+    """Of a value under the pointer; four significant digits by default."""
     from_zero: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """What the script needs of it."""
+        """The axis as the script needs it."""
         words = {"label": self.label, "unit": self.unit, "whole": self.whole}
         return words if self.decimals is None else {**words, "decimals": self.decimals}
 
@@ -68,7 +68,7 @@ def curves(
 ) -> Plot:
     """Lines with their bands: colour by method, dash by width."""
     dashes = colours.dashes(widths, _DASHES)
-    shared: list[list[float]] = []  # methods often have the same rounds
+    shared: list[list[float]] = []  # stored once, as methods often have the same rounds
     series = []
     for line in lines:
         places = [[_short(value) for value in values] for values in line.x]
@@ -96,7 +96,7 @@ def curves(
 
 
 def arrivals(table: Arrivals, segments: int) -> Plot:
-    """A cell for every device and round: how much of its update was decoded."""
+    """One cell per device and round: how much of its update was decoded."""
     return {
         "kind": "heat",
         "height": _AXIS + max(90, min(480, 18 * len(table.devices))),
@@ -115,13 +115,13 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def arrival_words(segments: int) -> list[str]:
-    """What every code of a heat map means."""
+    """The meaning of every code of a heat map."""
     some = ["segment 1", *(f"segments 1–{i}" for i in range(2, segments + 1))]
     return ["nothing", *some, "not asked", "no answer", "refused by the server"]
 
 
 def delivered(rows: Sequence[tuple[Group, GroupSummary]], palette: dict[str, str]) -> Plot:
-    """The measured share of every segment that was delivered, and what equation (5) expects."""
+    """The measured delivered share of every segment, and what equation (5) expects."""
     bars = _Bars()
     values: list[float] = []
     marks: list[float | None] = []
@@ -146,7 +146,7 @@ def delivered(rows: Sequence[tuple[Group, GroupSummary]], palette: dict[str, str
 
 
 def bits(rows: Sequence[GroupSummary], palette: dict[str, str]) -> Plot:
-    """What was decoded and what was dropped, per method and segment."""
+    """Decoded and dropped bits per method and segment."""
     bars = _Bars()
     decoded: list[float] = []
     dropped: list[float] = []
@@ -168,7 +168,7 @@ def bits(rows: Sequence[GroupSummary], palette: dict[str, str]) -> Plot:
 
 
 def partition(class_counts: list[list[int]]) -> tuple[Plot, bool]:
-    """Samples of every class on every device (figure 3), and whether devices were left out."""
+    """Samples of every class on every device (figure 3); True if devices were left out."""
     devices, fewer = thin(range(len(class_counts)), 2 * DEVICES)
     stacks = [
         {
@@ -192,7 +192,7 @@ def partition(class_counts: list[list[int]]) -> tuple[Plot, bool]:
 
 
 def share_axis(plots: Iterable[Plot]) -> None:
-    """Give plots of one quantity the same scale, so that settings can be compared by eye."""
+    """Give plots of one quantity the same scale, so that settings can be compared."""
     plots = list(plots)
     ranges = [plot["range"] for plot in plots]
     for plot in plots:
@@ -226,7 +226,7 @@ class _Bars:
 
 
 def _around(values: list[float], axis: Axis) -> list[float]:
-    """A range with a little room around all values."""
+    """A range with some space around all values."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     low = min(0.0, low) if axis.from_zero else low
     room = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
@@ -234,7 +234,7 @@ def _around(values: list[float], axis: Axis) -> list[float]:
 
 
 def _short(value: float) -> float:
-    """Six digits: as much as anybody reads off a plot, and less than half the bytes."""
+    """Six digits: more than anybody can read from a plot, at less than half the bytes."""
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file of some runs, with the script that draws its plots."""
+"""The report: one HTML file for some runs, with the script that draws its plots."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -95,6 +95,6 @@ def _thinned(lines: Lines) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that no text inside can end the script element around it."""
+    """JSON in which no text can end the surrounding script element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

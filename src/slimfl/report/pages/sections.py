@@ -32,12 +32,12 @@ _COSTS = (
 )
 
 
-#: What the charge of batteries can be drawn over.
+#: The x-axes for the charge of batteries.
 _CLOCK = (plots.ROUND, plots.Axis("virtual time, s", "s"))
 
 
 class Canvas:
-    """Collects the plots of a page; the page's script draws them into the figures left here."""
+    """Collects the plots of a page; the page's script draws them into the placeholder figures."""
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
@@ -45,7 +45,7 @@ class Canvas:
         self.thinned = False
 
     def figure(self, key: str, plot: Plot, label: str, caption: str = "") -> str:
-        """The place of a plot, with a description for those who cannot see it."""
+        """The placeholder of a plot, with a description for people who cannot see it."""
         key = f"{key}-{len(self.plots)}"
         self.plots[key] = plot
         below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
@@ -56,7 +56,7 @@ class Canvas:
 
 
 def conclusions_section(summary: Summary) -> str:
-    """The result in words; of several settings, first a table with one row for each."""
+    """The result in words; for several settings, first a table with one row each."""
     by_scene = conclusions_by_scene(summary)
     lists = {
         scene: "<ul class='conclusions'>"
@@ -111,7 +111,7 @@ def accuracy_section(scenes: "Scenes", canvas: Canvas) -> str:
 
 
 def accuracy_cost_section(scenes: "Scenes", canvas: Canvas) -> str:
-    """Accuracy against what was spent to get there."""
+    """Accuracy against costs."""
     how = (
         "How accurate the model was once that much was spent, by all devices together. Vanilla FL "
         "at one width pays for that width alone. Computing is counted by a preset, and presets "
@@ -148,7 +148,7 @@ def _curves(
     height: int,
     what: str,
 ) -> str:
-    """One plot per scene, all with the same vertical axis; empty where there is nothing."""
+    """One plot per scene, all with the same vertical axis; empty if there is nothing to show."""
     drawn: list[tuple[str, Plot, str]] = []
     for scene, groups in scenes.groups.items():
         lines = [line for group in groups for line in lines_of(group)]
@@ -166,13 +166,13 @@ def _curves(
 
 
 def _side_by_side(parts: Iterable[str]) -> str:
-    """Settings next to each other where the screen is wide enough: they share their axis."""
+    """Settings next to each other if the screen is wide enough, as they share an axis."""
     items = "".join(f"<div>{html}</div>" for html in parts)
     return f"<div class='side-by-side'>{items}</div>" if items else ""
 
 
 def arrival_section(scenes: "Scenes", canvas: Canvas) -> str:
-    """One heat map per group, of its first seed; those of further settings are folded."""
+    """One heat map per group, of its first seed; those of further settings are collapsed."""
     parts = []
     most = max(len(g.runs[0].width_names) for groups in scenes.groups.values() for g in groups)
     for number, (scene, groups) in enumerate(scenes.groups.items()):
@@ -198,7 +198,7 @@ def _heat_map(group: Group, scene: str, most: int, canvas: Canvas) -> str:
 
 
 def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
-    """Measured against expected."""
+    """Measured and expected deliveries."""
     parts = []
     for scene, groups in scenes.groups.items():
         rows = [(group, scenes.rows[group.setting, group.method]) for group in groups]
@@ -243,7 +243,7 @@ def cost_section(scenes: "Scenes", canvas: Canvas) -> str:
 
 
 def partition_section(groups: Sequence[Group], canvas: Canvas) -> str:
-    """Who holds what: once for every different partition among the groups' first seeds."""
+    """The partition of the data: every distinct one among the groups' first seeds."""
     shown: dict[str, str] = {}
     for group in groups:
         run = group.runs[0]
@@ -265,7 +265,7 @@ def experiment_section(groups: Sequence[Group]) -> str:
 
 
 class Scenes:
-    """The groups by scene, with their rows of the table and their colours."""
+    """The groups by scene, with their table rows and colours."""
 
     def __init__(self, groups: Sequence[Group], summary: Summary) -> None:
         self.groups: dict[str, list[Group]] = {}
@@ -277,7 +277,7 @@ class Scenes:
         self.palette = colours.by_name(group.name for group in groups)
 
     def heading(self, scene: str) -> str:
-        """The scene's name, where there are several."""
+        """The scene's name, if there are several."""
         words = scene[:1].upper() + scene[1:]
         return f"<h4>{escape(words)}</h4>" if len(self.groups) > 1 else ""
 
@@ -287,7 +287,7 @@ def _experiment(group: Group) -> str:
     versions = first.provenance.get("versions", {})
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     files = [str(run.path / "experiment.toml") for run in group.runs]
-    if first.own:  # a command line has no objects
+    if first.own:  # a command line cannot pass objects
         needed = "".join(f", {kind}=..." for kind in first.own)
         commands = [f"slimfl.run({file!r}, out='NEW_FOLDER'{needed})" for file in files]
     else:
@@ -321,7 +321,7 @@ def _legend(segments: int) -> str:
 
 
 def devices_section(scenes: "Scenes", canvas: Canvas, groups: Sequence[Group]) -> str:
-    """Who was heard and why others were missing; empty where all devices are alike."""
+    """Who was heard and why others were missing; empty if all devices are identical."""
     summaries = group_device_summaries(groups)
     maps = "".join(cell_map(group) for group in groups)
     clocks = clocks_html(clock_summaries(groups))

@@ -1,1 +1,1 @@
-"""Tables for a terminal and for a page, and how numbers are written."""
+"""Tables for the terminal and for HTML pages, and the format of numbers."""

@@ -1,6 +1,6 @@
 """The closing table and the comparison as rich renderables.
 
-Who calls prints them, on a console without markup: names and paths may hold square brackets.
+Callers must print them on a console without markup, as names and paths may contain square brackets.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from slimfl.results.summary import summarise
 
 
 def closing_table(records: Iterable[RunRecord]) -> Table:
-    """What a person wants to know when runs are done; fits 80 columns with two widths."""
+    """The most important results of runs; fits 80 columns with two widths."""
     summary = summarise(records)
     rows = summary.groups
     widths = cells.width_names(rows)
@@ -47,7 +47,7 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
 
 
 def compare_table(records: Iterable[RunRecord]) -> Table:
-    """More columns, and how many points each accuracy lies from the first row's."""
+    """More columns, and each accuracy's difference from the first row in points."""
     rows = summarise(records).groups
     widths = cells.width_names(rows)
     headings = [
@@ -80,7 +80,7 @@ def _table(
     rows: Sequence[GroupSummary],
     values: Callable[[GroupSummary], list[str]],
 ) -> Table:
-    """Rows under the heading of their scene, where there are several."""
+    """Rows under the heading of their scene, if there are several."""
     table = Table(
         title=title,
         title_justify="left",
@@ -118,7 +118,7 @@ def _caption(rows: Sequence[GroupSummary]) -> str:
 
 
 def _not_learned(rows: Sequence[GroupSummary]) -> str:
-    """A warning of numbers that only look like results."""
+    """A warning about methods that are not better than guessing."""
     tested = [(row, width) for row in rows if not row.computed for width in row.accuracy]
     guessing = [(row, width) for row, width in tested if not row.has_learned(width)]
     if not guessing:
@@ -132,7 +132,7 @@ def _not_learned(rows: Sequence[GroupSummary]) -> str:
 
 
 def _with_difference(row: GroupSummary, width: str, rows: list[GroupSummary]) -> str:
-    """Against the first row that has the width: a first row of one width leaves no column blank."""
+    """Relative to the first row that has the width, so that no column stays empty."""
     own = row.accuracy.get(width)
     first = next(other for other in rows if width in other.accuracy)
     if own is None or row is first:

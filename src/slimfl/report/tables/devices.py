@@ -1,4 +1,4 @@
-"""Tables of runs whose devices differ: time, energy, who is missing why, accuracy by group."""
+"""Tables of runs whose devices differ: time, energy, missing devices, accuracy by group."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -17,7 +17,7 @@ Rows = list[list[str]]
 
 
 def devices_tables(records: Iterable[RunRecord]) -> list[Table]:
-    """For a console; none where all devices are alike."""
+    """For the console; none if all devices are identical."""
     summaries = group_device_summaries(by_scene(group(records)))
     if not summaries:
         return []
@@ -29,7 +29,7 @@ def devices_tables(records: Iterable[RunRecord]) -> list[Table]:
 
 
 def clock_tables(records: Iterable[RunRecord]) -> list[Table]:
-    """Time and energy, for a console; none where nobody set a clock or unequal devices."""
+    """Time and energy for the console; none without a clock or unequal devices."""
     summaries = clock_summaries(by_scene(group(records)))
     return [_console(*time_and_energy(summaries), "Time and energy")] if summaries else []
 
@@ -54,7 +54,7 @@ def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
 
 
 def clocks_html(summaries: Sequence[ClockSummary]) -> str:
-    """What the clock and the batteries say, for the report; empty where nobody set them."""
+    """Time and batteries for the report; empty if they are not configured."""
     if not summaries:
         return ""
     return _html("clock-table", *time_and_energy(summaries)) + (
@@ -65,7 +65,7 @@ def clocks_html(summaries: Sequence[ClockSummary]) -> str:
 
 
 def time_and_energy(summaries: Sequence[ClockSummary]) -> tuple[list[str], Rows]:
-    """Headings and rows: what all rounds of a method took."""
+    """Headings and rows: time and energy of all rounds of a method."""
     several = len({each.scene for each in summaries}) > 1
     rows = [
         [

@@ -1,7 +1,7 @@
-"""A table that is too wide for the screen becomes several below each other; no number is cut off.
+"""Split a table that is too wide for the screen into several; no number is cut off.
 
-Columns that are aligned to the right hold numbers and stay whole; the others may wrap their words.
-The first column says what a row is about and is repeated.
+Right-aligned columns contain numbers and are never wrapped; others may wrap. The first column
+labels the row and is repeated in every part.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-#: The first column is not made narrower than this, if it can be avoided.
+#: Preferred minimum width of the first column.
 LABEL = 16
 
 
 def fitting(renderable: RenderableType, console: Console) -> Iterator[RenderableType]:
-    """The same for a console of its width; what is not a table passes unchanged."""
+    """Split a table for a console's width; other renderables pass unchanged."""
     if isinstance(renderable, Group):
         for part in renderable.renderables:
             yield from fitting(part, console)
@@ -44,7 +44,7 @@ def _parts(table: Table, console: Console) -> Iterator[Table]:
 
 
 def _part(table: Table, columns: Sequence[Column]) -> Table:
-    """A table of some of the columns, whose numbers cannot be shortened."""
+    """A table of some of the columns, with numbers that are never shortened."""
     part = Table(
         box=table.box,
         pad_edge=table.pad_edge,
@@ -71,7 +71,7 @@ def _part(table: Table, columns: Sequence[Column]) -> Table:
 
 
 def _needed(table: Table, columns: Sequence[Column], console: Console) -> int:
-    """The least width at which these columns lose nothing."""
+    """The minimum width at which these columns lose nothing."""
     saved = sum(
         _widest(column) - max(_longest_word(column), min(LABEL, _widest(column)))
         for column in columns

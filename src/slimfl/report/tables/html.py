@@ -12,7 +12,7 @@ from slimfl.results.summary import Summary
 
 @dataclass(frozen=True)
 class Column:
-    """One cell a row, under a heading that it may share with its neighbours."""
+    """One cell per row, under a heading that it may share with its neighbours."""
 
     over: str
     heading: str
@@ -20,7 +20,7 @@ class Column:
 
 
 def closing(rows: list[GroupSummary]) -> str:
-    """How good the models are and what arrived."""
+    """Accuracies and deliveries."""
     columns = [
         Column("", "seeds", [_cell("seeds", str(len(row.seeds))) for row in rows]),
         Column("", "rounds", [_cell("rounds", cells.rounds(row)) for row in rows]),
@@ -45,7 +45,7 @@ def closing(rows: list[GroupSummary]) -> str:
 
 
 def costs(rows: list[GroupSummary]) -> str:
-    """What it took, in all and until convergence."""
+    """Costs in total and until convergence."""
     columns = []
     for word in ("decoded", "dropped"):
         sums = [cells.total(getattr(row, f"{word}_mb")) for row in rows]
@@ -122,7 +122,7 @@ def _cell(key: str, text: str, value: float | None = None) -> str:
 
 
 def table(key: str, head: Iterable[str], body: Iterable[str], over: str = "") -> str:
-    """A table that scrolls by itself where the screen is narrow; the body's rows are HTML."""
+    """A table that scrolls separately on a narrow screen; the body's rows are HTML."""
     columns = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
     label = key.replace("-", " ")
     return (

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them; a dash where there is none."""
+"""Numbers for readers; a dash if there is none."""
 
 from slimfl.results.run_summary import RunSummary
 from slimfl.results.seed_summary import GroupAccuracy, GroupSummary, Spread
@@ -46,7 +46,7 @@ def rounds(row: GroupSummary) -> str:
 
 
 def converged(row: GroupSummary) -> str:
-    """The round, or how many seeds got there."""
+    """The round, or how many seeds converged."""
     if row.converged_round is not None:
         return f"{row.converged_round.mean:.0f}"
     return f"{row.converged_seeds} of {len(row.seeds)}" if row.converged_seeds else NONE

@@ -1,1 +1,1 @@
-"""The runs of the reproduction: which there are, how far they are, the archive of them."""
+"""The runs of the reproduction, their progress, and their archive."""

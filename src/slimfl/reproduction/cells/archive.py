@@ -1,4 +1,4 @@
-"""The archive of cells, from which a clone shows results and goes on with runs.
+"""The archive of cells, from which a clone shows results and continues runs.
 
     ARCHIVE/NAME/cell.json                      rounds, checksums, and what made the rounds
     ARCHIVE/NAME/experiment.toml
@@ -7,8 +7,8 @@
     ARCHIVE/NAME/checkpoint.safetensors.xz      the newest
 
 An archive may come from a stranger. File names are fixed here and never read from it, every size is
-bounded, every file is checked against its sum, and the experiment must be the one that was asked
-for, so nothing in an archive chooses what is run.
+bounded, every file is checked against its checksum, and the experiment must be the requested one.
+So nothing in an archive decides what is run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from slimfl.sweeps import same_rounds
 ARCHIVE = Path("results/cells")
 MANIFEST, CHECKPOINT = "cell.json", "checkpoint.safetensors"
 FORMAT = 1
-#: What made rounds on a machine of which nothing is recorded.
+#: Stands for the machine of rounds if none is recorded.
 UNKNOWN = "unknown"
-#: Bytes that a file may have when it is unpacked.
+#: Maximum size of every file in bytes when unpacked.
 LIMITS = {
     MANIFEST: 1_000_000,
     EXPERIMENT: 1_000_000,
@@ -50,7 +50,7 @@ LIMITS = {
     CHECKPOINT: 300_000_000,
 }
 COMPRESSED = (METRICS, CHECKPOINT)
-#: For numbers of four bytes: which byte of a number it is says most about it.
+#: Tuned to four-byte numbers, whose bytes compress best by position.
 _FILTERS = {
     METRICS: [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}],
     CHECKPOINT: [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 2, "pb": 2}],
@@ -67,19 +67,19 @@ class ArchivedCell:
 
     @property
     def rounds(self) -> int:
-        """How many rounds it has."""
+        """Number of rounds."""
         rounds: int = self.manifest["rounds"]
         return rounds
 
     @property
     def made(self) -> list[dict[str, Any]]:
-        """What made its rounds: for each stretch its last round, engine and versions."""
+        """How its rounds were made: for each stretch its last round, engine and versions."""
         made: list[dict[str, Any]] = self.manifest["made"]
         return made
 
     @property
     def size_bytes(self) -> int:
-        """On disk."""
+        """Size on disk."""
         return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
 
     @cached_property
@@ -96,12 +96,12 @@ class ArchivedCell:
 
     @cached_property
     def experiment(self) -> config.Experiment:
-        """What was asked."""
+        """The experiment that was asked for."""
         return config.build({k: v for k, v in self._toml.items() if k != "provenance"})
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Versions and data checksum when the run was begun."""
+        """Versions and data checksum when the run began."""
         provenance: dict[str, Any] = self._toml.get("provenance", {})
         return provenance
 
@@ -113,7 +113,7 @@ class ArchivedCell:
             raise self._damaged(EXPERIMENT) from None
 
     def contents(self, name: str) -> bytes:
-        """One of its files as it was, or a sentence on what is wrong with it."""
+        """The original contents of one of its files; refused if anything is wrong with it."""
         told = self.manifest["files"][name]
         stored = name + (".xz" if name in COMPRESSED else "")
         raw = _read(self.folder / stored, LIMITS[name])
@@ -144,7 +144,7 @@ class ArchivedCell:
 
 
 def find(archive: Path, cell: Cell) -> ArchivedCell | None:
-    """A cell's entry, checked as far as its description goes; None where there is none."""
+    """A cell's entry, of which only the description is checked; None if there is none."""
     folder = archive / cell.name
     if not (folder / MANIFEST).is_file():
         return None
@@ -172,9 +172,9 @@ _FILES = (EXPERIMENT, PARTITION, METRICS, CHECKPOINT)
 
 
 def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
-    """Put a cell into the archive; None where the archive is as far already, or further.
+    """Put a cell into the archive; None if the archive has as many rounds or more.
 
-    A run that goes on meanwhile is packed as far as its newest checkpoint.
+    A run in progress is packed up to its newest checkpoint.
     """
     source = cell.folder(cache)
     if not (source / EXPERIMENT).is_file():
@@ -186,7 +186,7 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
     if newest is None or (before is not None and before.rounds >= newest.round):
         return None
     rounds = newest.round
-    # the lines of a round are on disk before its checkpoint, so they are there
+    # a round's line is written before its checkpoint, so the lines exist
     lines = (source / METRICS).read_bytes().splitlines(keepends=True)[:rounds]
     try:
         files = {
@@ -196,7 +196,7 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
             CHECKPOINT: _checkpoint_path(source, rounds).read_bytes(),
         }
     except FileNotFoundError:
-        return None  # two rounds have passed since; the next call has them
+        return None  # two rounds have passed meanwhile; the next call packs them
     target = archive / cell.name
     for name, contents in files.items():
         if name in COMPRESSED:
@@ -209,13 +209,13 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
         "made": _made(before, folder.metrics()[:rounds], folder),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    # last: until then the sums are those of the files before, so an interruption is noticed
+    # last: until then the checksums are those of the old files, so an interruption is noticed
     _write(target / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
     return find(archive, cell)
 
 
 def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
-    """Put a cell from the archive into the cache, unless what is there is as far or further."""
+    """Put a cell from the archive into the cache, unless the cache has as many rounds or more."""
     found = find(archive, cell)
     folder = cell.folder(cache)
     if found is None or cell.job(cache).rounds_done >= found.rounds:
@@ -240,7 +240,7 @@ def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
 
 
 def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
-    """Move the newer rounds over those of a run that is there; leave one that is being written."""
+    """Replace an existing run by the newer rounds, unless it is being written."""
     if folder.in_use():
         return False
     with folder.writing():
@@ -261,10 +261,10 @@ def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
 def _made(
     before: ArchivedCell | None, lines: Sequence[RoundRecord], folder: RunFolder
 ) -> list[dict[str, Any]]:
-    """What made the rounds: those before as the archive says, the new ones this machine.
+    """How the rounds were made: earlier ones as in the archive, new ones on this machine.
 
-    A run folder does not say where its rounds were made. Rounds whose gains have other last bits
-    than the ones drawn here were made elsewhere.
+    A run folder does not record where its rounds were made. Rounds whose gains differ in the last
+    bits from those drawn here were made elsewhere.
     """
     here = {
         "engine": made_with.engine(),
@@ -279,7 +279,7 @@ def _made(
         made.append({"until": elsewhere, **dict.fromkeys(here, UNKNOWN), "versions": versions})
     if elsewhere == len(lines):
         return made
-    # the run's own folder knows the versions it was begun with
+    # the run folder records the versions that it began with
     versions = made_with.versions()
     if not made:
         versions = folder.provenance().get("versions", versions)
@@ -289,7 +289,7 @@ def _made(
 
 
 def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[RoundRecord]) -> int:
-    """The last round whose gains are not to the bit those that this machine draws; 0 for none."""
+    """The last round whose gains are not bit for bit those of this machine; 0 if none."""
     link = outage_link(experiment.radio)
     devices = experiment.federation.devices
     for line in reversed(lines):
@@ -305,7 +305,7 @@ def _checkpoint_path(folder: Path, rounds: int) -> Path:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """A plain file of bounded size; a link could lead anywhere, a pipe never end."""
+    """Read a plain file of bounded size; a link could lead anywhere, and a pipe never end."""
     if path.is_symlink() or not path.is_file():
         raise RequestError(f"{path} is not a plain file; restore it")
     try:

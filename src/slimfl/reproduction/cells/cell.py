@@ -1,7 +1,7 @@
-"""The cell: one run of the reproduction, known by what its rounds depend on.
+"""The cell: one run of the reproduction, identified by what its rounds depend on.
 
-Two exhibits that need the same run share it, a run that was made before is not made again, and one
-that a longer scale needs goes on where a shorter scale stopped.
+Exhibits that need the same run share it, existing runs are not repeated, and a longer scale
+continues the runs of a shorter one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from slimfl.reproduction.cells.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale
 from slimfl.results import RunRecord, load
 from slimfl.sweeps import Job, beginning
 
-#: What does not change the numbers of a run: where it ran, and who watched.
+#: What does not change the numbers of a run: where it ran, and who watched. Similar to
+#: `slimfl.config.identity`, but digests of this form name the folders of existing runs, so it must
+#: not change.
 _CIRCUMSTANCES: dict[str, bool | set[str]] = {
     "threads": True,
     "track": True,
@@ -31,47 +33,47 @@ _CIRCUMSTANCES: dict[str, bool | set[str]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the reproduction, and how many of its rounds a scale reads."""
+    """One run of the reproduction, and the number of rounds that a scale reads."""
 
     experiment: Experiment
-    """As a scale reads it: its number of rounds, and its own test of convergence."""
+    """As a scale reads it, with the scale's number of rounds and convergence test."""
 
     @cached_property
     def grown(self) -> Experiment:
-        """The run itself, which any scale may have begun and another may go on with."""
+        """The run itself, which one scale may begin and another continue."""
         if self.experiment.training.schedule == "cosine":
             return self.experiment
         return beginning(self.experiment).model_copy(update={"rounds": PAPER_ROUNDS})
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything that the rounds depend on, and not of their number.
+        """The hash of everything that the rounds depend on, without their number.
 
-        A key with its default value is left out, so that runs made before a key existed are found;
-        should a default ever change, the experiment in the folder no longer fits (`grids.job`).
+        Keys with default values are left out, so that runs made before a key existed are found. If
+        a default changes, the experiment in the folder no longer fits (`sweeps/job.py`).
         """
         return _digest(beginning(self.experiment))
 
     @property
     def rounds(self) -> int:
-        """How many rounds are read."""
+        """Number of rounds that are read."""
         return self.experiment.rounds
 
     @property
     def words(self) -> str:
-        """What a person recognises it by."""
+        """A readable name."""
         one = self.experiment
         return f"{one.method}-{one.radio.channel}-alpha{one.data.alpha:g}-seed{one.seed}"
 
     @property
     def name(self) -> str:
-        """The hash tells apart what the words do not."""
+        """The readable name and the hash."""
         return f"{self.words}-{self.key}"
 
     def folder(self, cache: Path) -> Path:
-        """Where the run is, or will be.
+        """The folder of the run, which may not exist yet.
 
-        Folders used to be named by a hash that counted the rounds as well; such runs are found.
+        Folders used to be named by a hash that included the number of rounds; they are still found.
         """
         before = (_digest(self.experiment), _digest(self.grown))
         names = [self.name, *(f"{self.words}-{key}" for key in before)]
@@ -79,13 +81,13 @@ class Cell:
         return next(there, cache / self.name)
 
     def job(self, cache: Path) -> Job:
-        """The run, in a folder of the cache, as far as it is read."""
+        """The run as a job in a folder of the cache, up to the last round that is read."""
         return Job(self.folder(cache), self.grown, self.rounds)
 
     def record(self, cache: Path) -> RunRecord | None:
-        """The rounds that are read, as far as they are there; None before the run has begun.
+        """The existing rounds up to the last that is read; None before the run has begun.
 
-        Later rounds are left out, so that what a scale shows does not change when a run grows.
+        Later rounds are left out, so that the results of a scale do not change when a run grows.
         """
         folder = self.folder(cache)
         if not (folder / EXPERIMENT).exists():
@@ -117,7 +119,7 @@ def cell(
     devices: int = PAPER_DEVICES,
     **changes: Any,
 ) -> Cell:
-    """A run at a scale; `changes` are further keys with two underscores for the dot."""
+    """A run at a scale; `changes` are further keys, with two underscores for the dot."""
     values: dict[str, Any] = {
         "method": method,
         "seed": seed,

@@ -1,4 +1,4 @@
-"""What the last bit of a run depends on beside its experiment."""
+"""What the last bits of a run depend on besides its experiment."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from importlib import metadata
 
 
 def versions() -> dict[str, str]:
-    """Of what computes."""
+    """Versions of the packages that compute."""
     packages = {name: metadata.version(name) for name in ("slimfl", "torch", "numpy")}
     return {"python": platform.python_version(), **packages}
 
 
 def engine() -> str:
-    """Whose instructions add up."""
+    """The engine that computes and, if native, its instruction set."""
     try:
         from slimfl import _native as native
     except ImportError:
@@ -24,7 +24,7 @@ def engine() -> str:
 
 
 def weights() -> str:
-    """Who draws the weights that a run begins with."""
+    """What draws the initial weights: torch with its instruction set."""
     import torch
 
     return f"torch ({torch.backends.cpu.get_cpu_capability()})"
@@ -32,7 +32,7 @@ def weights() -> str:
 
 @cache
 def drawn_weights() -> str:
-    """A digest of some first weights: processors of one kind draw the same."""
+    """A digest of some initial weights, which processors of the same kind share."""
     from slimfl.nn import build, flatten
 
     network = build(
@@ -43,7 +43,7 @@ def drawn_weights() -> str:
 
 @cache
 def drawn_gains() -> str:
-    """A digest of some gains: a logarithm's last bit depends on the processor."""
+    """A digest of some gains: the last bit of a logarithm depends on the processor."""
     from slimfl.config import RadioSection
     from slimfl.radio import outage_link
 

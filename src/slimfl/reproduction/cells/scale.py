@@ -7,7 +7,7 @@ from typing import Any
 
 from slimfl.errors import RequestError
 
-#: The paper's three data distributions, the most uneven first.
+#: The paper's three data distributions, the least even first.
 ALPHAS = (0.1, 1.0, 10.0)
 PAPER_ROUNDS, PAPER_DEVICES = 1000, 10
 
@@ -18,15 +18,16 @@ class Scale:
 
     name: str
     rounds: dict[float, int]
-    """By alpha: the more uneven the data, the longer accuracy rises."""
+    """By alpha: accuracy rises longer if the data is less even."""
     seeds: int
-    """Of the grid behind tables III and VII and figure 7."""
+    """Seeds of the grid behind tables III and VII and figure 7."""
     seeds_curves: int
-    """Of figures 2 and 5 and the middle noise of figure 7, where the paper shows single curves."""
+    """Seeds of figures 2 and 5 and the middle noise of figure 7, where the paper shows single
+    curves."""
     seeds_elsewhere: int
-    """Of figure 6 and of what no source settles."""
+    """Seeds of figure 6 and of choices that no source settles."""
     seeds_study: int
-    """Of the study of Vanilla FL."""
+    """Seeds of the study of Vanilla FL."""
     steps: int | None
     """Local steps per round with 10 devices; None for the paper's whole epoch."""
     test_samples: int | None
@@ -34,7 +35,7 @@ class Scale:
     convergence_window: int
     convergence_accuracy: float
     last_share: float
-    """The share of the rounds, at the end, over which a final accuracy is averaged."""
+    """The share of last rounds over which a final accuracy is averaged."""
     device_counts: tuple[int, ...]
     """For figure 6."""
     draws: int
@@ -43,14 +44,14 @@ class Scale:
     """The scale of the convex study."""
 
     def last_rounds(self, alpha: float) -> int:
-        """The rounds at the end over which a final accuracy is averaged."""
+        """Number of last rounds over which a final accuracy is averaged."""
         return max(1, round(self.rounds[alpha] * self.last_share))
 
     def local_work(self, devices: int) -> dict[str, Any]:
         """The local training of one device in a round.
 
-        The paper's epoch passes over all 60,000 images whatever the number of devices; a shortened
-        one keeps that: twice the devices, half the steps each.
+        The paper's epoch covers all 60,000 images whatever the number of devices. Shortened work
+        follows that: with twice the devices, each takes half the steps.
         """
         if self.steps is None:
             return {"training__epochs": 1}
@@ -58,12 +59,12 @@ class Scale:
 
     @property
     def quick_look(self) -> bool:
-        """Whether local work is shortened as well, so that nothing has converged."""
+        """True if local work is shortened as well, so that nothing has converged."""
         return self.steps is not None
 
     @property
     def shortened(self) -> str:
-        """What differs from the paper's own scale, in one sentence."""
+        """The differences from the paper's own scale, in one sentence."""
         if self.rounds == dict.fromkeys(ALPHAS, PAPER_ROUNDS) and not self.quick_look:
             return (
                 f"Nothing is shortened: {PAPER_ROUNDS} rounds of one local epoch, {self.seeds} "
@@ -140,7 +141,7 @@ SCALES = {
         draws=10_000,
         convex="small",
     ),
-    # the beginning of the runs of `paper`: as long as it takes to reach what the paper reports
+    # the first rounds of `paper`, enough to reach what the paper reports
     "standard": Scale(
         name="standard",
         rounds={0.1: 150, 1.0: 80, 10.0: 80},
@@ -151,7 +152,7 @@ SCALES = {
         steps=None,
         test_samples=None,
         evaluate_every=1,
-        # a window of 100 cannot pass within 80 rounds
+        # a window of 100 does not fit into 80 rounds
         convergence_window=20,
         convergence_accuracy=0.8,
         last_share=0.125,

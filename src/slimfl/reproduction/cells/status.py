@@ -1,4 +1,4 @@
-"""How far the runs of a scale are, and how long the rest will take on this machine."""
+"""The progress of a scale's runs, and how long the rest will take on this machine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from slimfl.federation.storage.run_folder import EXPERIMENT
 from slimfl.reproduction.cells import archive as archives
 from slimfl.reproduction.cells.cell import Cell
 
-#: The rounds at the end that say how long a round takes.
+#: Number of last rounds that are used to estimate the time of a round.
 TIMED_ROUNDS = 20
 
 
 @dataclass(frozen=True)
 class CellStatus:
-    """One run: rounds reached of those that are read, and seconds."""
+    """One run: rounds done, rounds that are read, and seconds per round."""
 
     name: str
     rounds_done: int
     rounds: int
     seconds_per_round: float | None
-    """None where no run has been timed."""
+    """None if no run has been timed."""
     measured: bool
-    """Whether that is this run's own; otherwise it is estimated from others."""
+    """True if measured in this run; otherwise estimated from others."""
     seconds_left: float | None
 
 
@@ -41,12 +41,12 @@ class Status:
 
     @property
     def finished(self) -> int:
-        """Runs with every round that is read."""
+        """Number of runs with all rounds that are read."""
         return sum(each.rounds_done >= each.rounds for each in self.cells)
 
     @property
     def seconds_left(self) -> float | None:
-        """With one run per core: no less than the longest run takes by itself."""
+        """With one run per core, so at least the time of the longest run."""
         left = [each.seconds_left for each in self.cells]
         known = [seconds for seconds in left if seconds is not None]
         if len(known) < len(left):
@@ -70,7 +70,7 @@ class Status:
 def status(
     scale: str, cells: Sequence[Cell], cache: Path, archive: Path | None, workers: int
 ) -> Status:
-    """Look at the cache and the archive; of either, the one that is further counts."""
+    """Progress in the cache or the archive, whichever is further."""
     lines = {cell: _lines(cell, cache, archive) for cell in cells}
     timed = {cell: _seconds_per_round(some) for cell, some in lines.items() if some}
     found = []
@@ -98,7 +98,7 @@ def _seconds_per_round(lines: Sequence[RoundRecord]) -> float:
 
 
 def _estimate(cell: Cell, timed: dict[Cell, float], cache: Path) -> float | None:
-    """Of the runs that were timed, those of the same method; weighed by their work otherwise."""
+    """From timed runs of the same method; otherwise from all, weighted by their work."""
     work = cell.job(cache).effort
     alike = {c: s for c, s in timed.items() if c.experiment.method == cell.experiment.method}
     ratios = [seconds / c.job(cache).effort for c, seconds in (alike or timed).items()]

@@ -1,10 +1,10 @@
 """Run the first rounds of archived cells again and compare them with the archive.
 
-The same engine on a processor of the same kind, with the same versions of what computes, must give
-the same bits. Another one rounds otherwise, and Adam divides by small numbers, so losses and
-accuracies drift apart from round to round, so they are compared in the first rounds only;
-everything else in a line does not depend on them and must still be the same. Where other first
-weights were drawn, only that rest is compared.
+The same engine on a processor of the same kind, with the same versions of the packages that
+compute, must give the same bits. Another one rounds differently, and Adam divides by small numbers,
+so losses and accuracies drift apart; they are compared only in the first rounds. Everything else in
+a line does not depend on them and must still be the same. If other initial weights were drawn, only
+that rest is compared.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.archive import UNKNOWN, ArchivedCell, find
 from slimfl.reproduction.cells.cell import Cell
 
-#: What differs between two runs of the same bits.
+#: The field that differs between bit-identical runs.
 TIMES = "seconds"
-#: What follows from the weights; the rest of a line follows from channel, data and settings.
+#: Fields that depend on the weights; the others depend on channel, data and settings.
 LEARNED = ("accuracy", "loss", "training_loss")
-#: Between engines: points of accuracy out of 1, and the share of a loss.
+#: Tolerance between engines: absolute for accuracies, relative for losses.
 LEARNED_TOLERANCE = 0.05
-#: The rounds in which the drift stays below that (0.1% in round 2 between native and torch).
+#: Number of rounds in which the drift stays below that (0.1% in round 2, native against torch).
 LEARNED_ROUNDS = 3
 REST_TOLERANCE = 1e-9
 
@@ -50,7 +50,7 @@ class Verified:
     rounds: int
     measure: Measure
     difference: str
-    """The first difference, with round and field; empty where there is none."""
+    """The first difference, with round and field; empty if there is none."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -63,7 +63,7 @@ class Verified:
 
 
 def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedCell]]:
-    """Those of the cells that the archive has."""
+    """The cells that the archive has."""
     found = [(cell, entry) for cell in cells if (entry := find(archive, cell))]
     if not found:
         raise RequestError(f"there is no cell in {archive}; give another --archive")
@@ -73,7 +73,7 @@ def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedC
 def choose(
     entries: Sequence[tuple[Cell, ArchivedCell]], count: int
 ) -> list[tuple[Cell, ArchivedCell]]:
-    """Some of them at random; another choice each time."""
+    """Some of them at random, different ones each time."""
     return random.SystemRandom().sample(list(entries), min(count, len(entries)))
 
 
@@ -110,7 +110,7 @@ def _measure(first: dict[str, Any], engine_then: str, engine_now: str) -> Measur
 def differences(now: RoundRecord, before: RoundRecord, measure: Measure) -> Iterator[str]:
     """Every field of the archived round that differs, with both values.
 
-    What an older version did not record is not compared.
+    Fields that an older version did not record are not compared.
     """
     ours, theirs = now.as_json(), before.as_json()
     for field in sorted({*theirs} - {TIMES}):
@@ -125,13 +125,13 @@ def differences(now: RoundRecord, before: RoundRecord, measure: Measure) -> Iter
 
 
 def _learned_alike(line: RoundRecord, measure: Measure) -> bool:
-    """Whether losses and accuracies can be expected to be close."""
+    """True if losses and accuracies are expected to be close."""
     early: bool = line.round <= LEARNED_ROUNDS
     return measure is Measure.BITS or (measure is Measure.ROUNDING and early)
 
 
 def _pairs(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The values of two structures side by side; where their shapes differ, the structures."""
+    """Corresponding values of two structures; the structures themselves if their shapes differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for key in one:
             yield from _pairs(f"{place}.{key}", one[key], other[key])

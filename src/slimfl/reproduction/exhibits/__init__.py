@@ -16,7 +16,7 @@ from slimfl.reproduction.exhibits.table6 import TABLE6
 from slimfl.reproduction.exhibits.table7 import TABLE7
 from slimfl.reproduction.exhibits.vanilla import VANILLA
 
-#: By name; the last two are ours: what no source settles, and why Vanilla FL differs.
+#: By name; the last two are our own studies: open choices, and why Vanilla FL differs.
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (

@@ -1,4 +1,4 @@
-"""Not in the paper: what no source settles, and what each choice does to accuracy."""
+"""Not in the paper: choices that no source settles, and their effect on accuracy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table, f
 
 ALPHA = 1.0
 WIDTHS = ("0.5x", "1.0x")
-#: So poor that in one round of six nobody delivers the right half.
+#: So poor that in one of six rounds no device delivers the right half.
 EXTREME_DBM = -34.0
-#: What is changed against the project's defaults, and what to compare it with.
+#: Changes to the project's defaults, and what to compare each with.
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "as everywhere else": ({}, ""),
     "PyTorch's own initialisation": ({"model__initialisation": "torch"}, "as everywhere else"),
@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def setting(scale: Scale, name: str) -> list[Cell]:
-    """One choice under every seed."""
+    """One choice with every seed."""
     changes = dict(CHANGES[name][0])
     if "training__batch_size" in changes and scale.steps is not None:
         steps = scale.steps * 16 / changes["training__batch_size"]
@@ -42,7 +42,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Final accuracy under each choice, and its distance from what it is compared with."""
+    """Final accuracy with each choice, and its difference from what it is compared with."""
     finals = {
         (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))
         for name in CHANGES

@@ -1,4 +1,4 @@
-"""An exhibit: one table or figure of the paper, as it came out here."""
+"""An exhibit: one table or figure of the paper, with our results."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from slimfl.results.learned import run_learned_above
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The runs that there are, by their cell; a cell that was never begun is absent.
+#: The existing runs by cell; cells that were never begun are absent.
 Runs = Mapping[Cell, RunRecord]
 
-#: Behind a number that more rounds or more seeds may still change.
+#: Marks a number that more rounds or seeds may still change.
 UNFINISHED = ", unfinished"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Words and numbers in rows, as they are to be printed."""
+    """Text and numbers in rows, as printed."""
 
     headings: list[str]
     rows: list[list[str]]
@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What one table or figure of the paper says, and what came out here."""
+    """What one table or figure of the paper says, and our result."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Exhibit:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of its claims."""
+        """The worst verdict of its claims."""
         return worst([claim.verdict for claim in self.claims])
 
     def as_json(self) -> dict[str, Any]:
@@ -66,13 +66,13 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an exhibit is made: the runs it needs at a scale, and what it makes of them."""
+    """How an exhibit is made: the runs that it needs at a scale, and how it shows them."""
 
     name: str
     cells: Callable[[Scale], list[Cell]]
     show: Callable[[Scale, Runs], Exhibit]
     study: bool = False
-    """Whether it is a question of our own that must be asked for by name."""
+    """True for our own studies, which must be asked for by name."""
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
@@ -103,27 +103,27 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Final:
-    """A width's accuracy at the end of some runs that differ in their seed alone, in percent."""
+    """A width's final accuracy in percent, over runs that differ only in the seed."""
 
     mean: float
     over_seeds: float
     """Standard deviation between seeds; 0 for one."""
     over_rounds: float
-    """Standard deviation over the last rounds, the mean over seeds: what the paper's ± shows."""
+    """Standard deviation over the last rounds, as a mean over seeds: the paper's ±."""
     over_rounds_spread: float
     """Standard deviation of that between seeds; 0 for one."""
     seeds: int
     finished: bool = True
-    """Whether every run that was asked for is there and at its end."""
+    """True if every requested run exists and is finished."""
     by_seed: Mapping[int, float] = field(default_factory=dict)
-    """The mean under each seed."""
+    """The mean for each seed."""
     over_rounds_by_seed: Mapping[int, float] = field(default_factory=dict)
     learned: bool = True
-    """Whether the mean is better than guessing, beyond chance."""
+    """True if the mean is significantly better than guessing."""
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], width: str, last: int) -> Final | None:
-        """The mean over the last rounds of every run; None where there is no run.
+        """The mean over the last rounds of every run; None if there is no run.
 
         For an unfinished run the window shrinks with its progress.
         """
@@ -156,13 +156,13 @@ class Final:
 
     @property
     def deviation(self) -> float:
-        """Between seeds; a single seed lends its deviation over rounds."""
+        """Between seeds or, with a single seed, over rounds."""
         return self.over_seeds if self.seeds > 1 else self.over_rounds
 
     def compare(
         self, quantity: str, paper: float | None = None, paper_deviation: float = 0.0
     ) -> Comparison:
-        """Beside the paper's number."""
+        """A comparison with the paper's number."""
         return Comparison(
             quantity,
             self.mean,
@@ -177,7 +177,7 @@ class Final:
         )
 
     def __sub__(self, other: Final) -> Final:
-        """The difference in points; deviations add as those of independent runs."""
+        """The difference in points; deviations are combined as for independent runs."""
         return Final(
             self.mean - other.mean,
             math.hypot(self.over_seeds, other.over_seeds),
@@ -200,7 +200,7 @@ class Final:
 
 
 def fluctuation(quantity: str, final: Final | None) -> Comparison:
-    """How much an accuracy moves from round to round at the end."""
+    """The variation of an accuracy over the last rounds."""
     if final is None:
         return Comparison(quantity, None, unit="points")
     return Comparison(
@@ -218,19 +218,19 @@ def fluctuation(quantity: str, final: Final | None) -> Comparison:
 def accuracy(
     quantity: str, final: Final | None, paper: float | None = None, paper_deviation: float = 0.0
 ) -> Comparison:
-    """An accuracy beside the paper's, run or not."""
+    """A comparison of an accuracy with the paper's, whether or not it was run."""
     if final is None:
         return Comparison(quantity, None, paper=paper, paper_deviation=paper_deviation, unit="%")
     return final.compare(quantity, paper, paper_deviation)
 
 
 def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:
-    """The end of the same run under every seed, as far as it has come."""
+    """The final accuracy of the same run with every seed, finished or not."""
     found = Final.of(present(runs, cells), width, last)
     ended = all(c in runs and finished(runs[c].experiment, runs[c].lines) for c in cells)
     return replace(found, finished=ended) if found else None
 
 
 def present(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
-    """Those of the cells that have been begun and tested at least once."""
+    """The runs that have been evaluated at least once."""
     return [runs[cell] for cell in cells if cell in runs and runs[cell].evaluated]

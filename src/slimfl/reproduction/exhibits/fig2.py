@@ -25,7 +25,7 @@ COLOURS = dict(zip(ALGORITHMS, (colours.BLUE, colours.ORANGE, colours.GREEN), st
 
 
 def setting(scale: Scale, alpha: float, algorithm: str) -> list[Cell]:
-    """One algorithm under every seed; SUSTrain is the default, so its runs are table III's."""
+    """One algorithm with every seed; SUSTrain is the default, so its runs are table III's."""
     return [
         cell(scale, alpha=alpha, channel="good", seed=seed, training__algorithm=algorithm)
         for seed in range(scale.seeds_curves)
@@ -38,7 +38,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Final accuracies and the order that the paper reads from the curves."""
+    """Final accuracies, and the order that the paper sees in the curves."""
     finals: dict[tuple[float, str, str], Final | None] = {}
     panels = []
     for alpha in ALPHAS:

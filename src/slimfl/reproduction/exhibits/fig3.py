@@ -1,4 +1,4 @@
-"""Figure 3: how the classes are spread over the devices."""
+"""Figure 3: how the classes are distributed over the devices."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def class_counts(alpha: float, seed: int) -> np.ndarray:
 
 
 def unevenness(counts: np.ndarray) -> float:
-    """Mean over devices of the total-variation distance of their class mix from the whole's."""
+    """Mean total-variation distance of the devices' class distributions from the overall one."""
     mixes = counts / counts.sum(axis=1, keepdims=True)
     whole = counts.sum(axis=0) / counts.sum()
     return float(np.abs(mixes - whole).sum(axis=1).mean() / 2)
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Deal the data as every run does, and measure how far the devices are from alike."""
+    """Distribute the data as every run does, and measure how uneven the devices are."""
     counts = {alpha: class_counts(alpha, seed=0) for alpha in ALPHAS}
     distances = {
         alpha: [unevenness(class_counts(alpha, seed)) for seed in range(scale.seeds)]

@@ -1,4 +1,4 @@
-"""Figure 4: D = 1/p1 + 1/p2 against the split of the power."""
+"""Figure 4: D = 1/p1 + 1/p2 against the power split."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from slimfl.reproduction.judging.verdict import Claim, Comparison
 ALPHA = 0.1
 WIDTHS = ("0.5x", "1.0x")
 RATE: dict[str, Any] = {"radio__spectral_efficiency": paper.FIGURE4_BIT_S_HZ}
-#: What differs in each of the four settings; the last but one is table III's.
+#: The changes of each of the four settings; the third is table III's.
 SETTINGS: dict[str, dict[str, Any]] = {
     "λ = 0.662": RATE | {"radio__split": "optimal"},
     "λ = 0.8": RATE | {"radio__split": paper.OTHER_SPLIT},
@@ -35,7 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def setting(scale: Scale, name: str) -> list[Cell]:
-    """One setting under every seed."""
+    """One setting with every seed."""
     changes = SETTINGS[name]
     return [cell(scale, alpha=ALPHA, seed=seed, **changes) for seed in range(scale.seeds_curves)]
 
@@ -46,7 +46,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Accuracy with the recommended and with the other parameters."""
+    """Accuracy with the recommended and with other parameters."""
     records = {name: present(runs, setting(scale, name)) for name in SETTINGS}
     finals = {
         (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))

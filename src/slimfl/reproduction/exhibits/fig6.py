@@ -25,7 +25,7 @@ WIDTHS = ("0.5x", "1.0x")
 
 
 def setting(scale: Scale, alpha: float, devices: int) -> list[Cell]:
-    """One number of devices under every seed; with 10 it is table III's."""
+    """One number of devices with every seed; 10 devices are table III's runs."""
     return [
         cell(scale, alpha=alpha, devices=devices, seed=seed)
         for seed in range(scale.seeds_elsewhere)
@@ -58,7 +58,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     marker="o", ms=4, capsize=3, label=f"SlimFL-{width}",
                 )  # fmt: skip
             axes.set(xlabel="devices", ylabel="accuracy, %", title=f"α = {alpha:g}")
-            axes.legend(loc="best", handlelength=3)  # long enough to tell dashes
+            axes.legend(loc="best", handlelength=3)  # long enough to distinguish dashes
     claims = [
         Claim(
             f"Accuracy at {width} is higher with {counts[-1]} devices than with {counts[0]}, "

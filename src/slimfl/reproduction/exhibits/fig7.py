@@ -27,7 +27,7 @@ from slimfl.results import RunRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Between the calibrated channels: as many decibels from either.
+#: Halfway between the calibrated channels, in decibels.
 MIDDLE_DBM = -45.5
 NOISES = ("good", "middle", "poor")
 ALPHAS = (1.0, 0.1)
@@ -39,7 +39,7 @@ COLOURS = {
 
 
 def setting(scale: Scale, noise: str, alpha: float, method: str) -> list[Cell]:
-    """One setting under every seed; good and poor are table III's runs."""
+    """One setting with every seed; good and poor are table III's runs."""
     if noise != "middle":
         return base.setting(scale, noise, alpha, method)
     return [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Line:
-    """One width of some runs that differ in their seed alone."""
+    """One width of runs that differ only in the seed."""
 
     label: str
     records: Sequence[RunRecord]
@@ -31,7 +31,7 @@ class Line:
         for record in self.records:
             for line in record.evaluated:
                 by_round.setdefault(line.round, []).append(100 * line.accuracy[self.width])
-        # a seed that has not come so far would make the mean jump
+        # only rounds that all seeds have: otherwise the mean would jump
         whole = {n: v for n, v in by_round.items() if len(v) == len(self.records)}
         values = [(np.mean(v), min(v), max(v)) for v in whole.values()]
         return list(whole), np.array(values).reshape(-1, 3).T

@@ -14,7 +14,7 @@ WIDTHS = (1.0, 0.5)
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Count the weights of every layer of our network beside the paper's shapes."""
+    """Count the weights of every layer of our network and compare with the paper's shapes."""
     layers = [layer for layer in ULMobileNet().modules() if isinstance(layer, Slimmable)]
     rows, comparisons = [], []
     for number, (layer, printed) in enumerate(zip(layers, paper.TABLE1, strict=True), 1):

@@ -18,7 +18,7 @@ from slimfl.reproduction.judging.verdict import Claim, Measure, Subject
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Every accuracy beside the paper's, column by column, and what the text says of them."""
+    """Every accuracy compared with the paper's, column by column, and the text's claims."""
     finals = {
         (channel, alpha, *curve): grid.final(scale, runs, channel, alpha, *curve)
         for channel in grid.CHANNELS
@@ -78,7 +78,7 @@ def _column(finals: Finals, channel: str, alpha: float) -> Claim:
 
 
 def _text(finals: Finals) -> list[Claim]:
-    """What section VI-C says of the table."""
+    """Section VI-C's claims about the table."""
 
     def at(channel: str, alpha: float, index: int) -> tuple[str, Final | None]:
         curve = grid.CURVES[index]

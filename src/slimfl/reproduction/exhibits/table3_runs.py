@@ -25,14 +25,14 @@ NAMES = {
 
 
 def setting(scale: Scale, channel: str, alpha: float, method: str) -> list[Cell]:
-    """One setting under every seed."""
+    """One setting with every seed."""
     return [
         cell(scale, method, alpha=alpha, channel=channel, seed=seed) for seed in range(scale.seeds)
     ]
 
 
 def all_cells(scale: Scale) -> list[Cell]:
-    """The whole grid, one seed after the other, so that an early look has all settings."""
+    """The whole grid, one seed after the other, so that early results cover all settings."""
     columns = [
         setting(scale, channel, alpha, method)
         for alpha in ALPHAS
@@ -45,6 +45,6 @@ def all_cells(scale: Scale) -> list[Cell]:
 def final(
     scale: Scale, runs: Runs, channel: str, alpha: float, method: str, width: str
 ) -> Final | None:
-    """The accuracy at the end of one setting."""
+    """The final accuracy of one setting."""
     cells = setting(scale, channel, alpha, method)
     return exhibit.final(runs, cells, width, scale.last_rounds(alpha))

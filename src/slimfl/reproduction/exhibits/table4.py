@@ -14,7 +14,7 @@ MULTIPLY_ADDS = "million multiply-adds"
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Count the network; the powers are the optimal split of 23 dBm at figure 4's rate."""
+    """Count the network's operations; split 23 dBm optimally at figure 4's rate."""
     half, full = cost(ULMobileNet(), (0.5, 1.0), (1, 28, 28))
     shares = optimal_split((paper.FIGURE4_BIT_S_HZ,) * 2)
     power_mw = [1000 * watt(RadioSection().power_dbm) * share for share in shares]

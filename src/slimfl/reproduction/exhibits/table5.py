@@ -1,4 +1,4 @@
-"""Table V: what a round costs in transmit power and in computing."""
+"""Table V: the costs of a round in transmit power and computing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("SlimFL", "Vanilla FL-1.5x")
 
 
 def costs(name: str) -> tuple[float, float]:
-    """The paper's two costs of one round of a method: transmit power in mW, mega-operations."""
+    """The paper's two costs of one round: transmit power in mW, and mega-operations."""
     section, sizes = RadioSection(), cost(ULMobileNet(), WIDTHS, (1, 28, 28))
     power, operations = 0.0, 0.0
     for part in (method(one, WIDTHS) for one in expand([name], WIDTHS)):
@@ -27,7 +27,7 @@ def costs(name: str) -> tuple[float, float]:
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """SlimFL against the two Vanilla FL that it replaces."""
+    """SlimFL against the two Vanilla FL runs that it replaces."""
     powers, operations = zip(*(costs(name) for name in ("slimfl", VANILLA_ALL)), strict=True)
     rows = [
         ["transmit power, mW per round", *_cells(paper.POWER_A_ROUND_MW, powers, 1)],

@@ -18,7 +18,7 @@ MBYTE = 2**20
 
 
 def frequencies(channel: str, name: str, draws: int) -> list[float]:
-    """How often a method's segments 1 and 2 arrive, from the link alone."""
+    """How often a method's segments 1 and 2 arrive, simulated on the link without training."""
     section = RadioSection(channel=channel)
     sent = signal(section, full_assignment(method(name, WIDTHS), 2).messages, len(WIDTHS))
     arrived: list[float] = decoding_frequencies(outage_link(section), sent.coding, draws).tolist()
@@ -48,7 +48,7 @@ def decoded(channel: str, draws: int) -> dict[str, tuple[float, float]]:
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Draw the channel as often as the paper did and count."""
+    """Draw the channel as often as the paper did, and count."""
     ours = {channel: decoded(channel, scale.draws) for channel in grid.CHANNELS}
     columns = list(paper.TABLE6["good"])
     rows = []
@@ -61,7 +61,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             f"Decoded and dropped MBytes on the {channel} channel",
             "table VI",
             tuple(
-                # the paper drew as often, so its numbers have the same sampling error
+                # the paper drew equally often, so its numbers have the same sampling error
                 Comparison(key, mean, deviation, 1, paper.TABLE6[channel][key], deviation, 2, "MB")
                 for key, (mean, deviation) in ours[channel].items()
             ),

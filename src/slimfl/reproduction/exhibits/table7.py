@@ -1,4 +1,4 @@
-"""Table VII: what it costs until convergence."""
+"""Table VII: the costs until convergence."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ METHODS = {"SlimFL": ["slimfl"], "Vanilla FL-1.5x": expand([VANILLA_ALL], (0.5, 
 
 @dataclass(frozen=True)
 class Until:
-    """Costs of one method until convergence under each seed; None where it never converged."""
+    """Costs of one method until convergence for each seed; None if it never converged."""
 
     seeds: dict[int, Costs | None]
     settled: bool
-    """Whether more rounds or seeds would change nothing."""
+    """True if more rounds or seeds would change nothing."""
 
     def by_seed(self, key: str) -> dict[int, float]:
-        """One cost under each seed; infinite where it never converged."""
+        """One cost for each seed; infinite if it never converged."""
         return {seed: getattr(cost, key) if cost else math.inf for seed, cost in self.seeds.items()}
 
     def spread(self, key: str) -> tuple[float, float]:
@@ -41,9 +41,9 @@ class Until:
 
 
 def until_convergence(record: RunRecord) -> Costs | None:
-    """What a run cost up to the first round of the window in which it had converged.
+    """The costs of a run up to the first round of the window in which it converged.
 
-    The paper counts so: its 15 rounds for SlimFL at alpha = 10 cannot end a window of 100.
+    This is how the paper counts: its 15 rounds for SlimFL at alpha = 10 cannot end a window of 100.
     """
     section = record.experiment.federation
     passed = convergence(record.lines, section)
@@ -53,7 +53,7 @@ def until_convergence(record: RunRecord) -> Costs | None:
 
 
 def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[str]) -> Until | None:
-    """The costs of runs that stop on their own, added up seed by seed; None before they ran."""
+    """The costs of independent runs, added up seed by seed; None before they ran."""
     columns = [grid.setting(scale, channel, alpha, method) for method in methods]
     settled = all(cell in runs and _settled(runs[cell]) for cells in columns for cell in cells)
     seeds: dict[int, Costs | None] = {}
@@ -69,7 +69,7 @@ def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[st
 
 
 def _settled(record: RunRecord) -> bool:
-    """Whether a run has converged or come to its end without."""
+    """True if a run has converged, or has ended without convergence."""
     section = record.experiment.federation
     return convergence(record.lines, section) is not None or finished(
         record.experiment, record.lines
@@ -105,7 +105,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     f"{what} until convergence, {channel} channel, alpha = {alpha:g}",
                     "table VII",
                     tuple(pair),
-                    pairs=((1, 0),),  # what Vanilla FL-1.5x costs more
+                    pairs=((1, 0),),  # the extra cost of Vanilla FL-1.5x
                     about=Subject(measure, channel, alpha),
                 )
             )
@@ -157,7 +157,7 @@ def _word(one: Comparison) -> str:
 
 
 def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]:
-    """How many times SlimFL is cheaper, on average over the settings where both converged (E8)."""
+    """How many times cheaper SlimFL is, on average over settings in which both converged (E8)."""
     claims = []
     for what, printed, key in (
         ("communication", paper.TABLE7_W, "paper_power_w"),
@@ -198,7 +198,7 @@ def _converged(pair: list[Until | None], key: str) -> bool:
 
 
 def _ratio_by_seed(pairs: list[list[Until | None]], key: str) -> dict[int, float]:
-    """Under each seed that all settings have, the mean over settings of the ratio of the costs."""
+    """For each seed that all settings have, the mean cost ratio over settings."""
     costs = [[one.by_seed(key) for one in pair if one] for pair in pairs]
     seeds = set.intersection(*(set(each) for pair in costs for each in pair)) if costs else set()
     return {

@@ -1,8 +1,8 @@
-"""Not in the paper: which reading of what it leaves open comes nearest to its Vanilla FL.
+"""Not in the paper: which reading of its open points comes closest to its Vanilla FL.
 
-The paper's Vanilla FL is far below ours where data are very uneven and the channel is poor. Each
-reading changes one thing for all methods, and its distance from the column of table III tells how
-well it explains the paper as a whole: a reading that spoils SlimFL as well explains nothing.
+The paper's Vanilla FL is far below ours for very uneven data and a poor channel. Each reading
+changes one thing for all methods, and its distance from the column of table III shows how well it
+explains the paper as a whole: a reading that also harms SlimFL explains nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slimfl.reproduction.exhibits.exhibit import (
 )
 
 ALPHA, CHANNEL = 0.1, "poor"
-#: What each reading changes against the project's defaults.
+#: The changes of each reading to the project's defaults.
 READINGS: dict[str, dict[str, Any]] = {
     "as everywhere else": {},
     "mean over all K, absent devices as the old model": {"federation__absent": "old"},
@@ -40,10 +40,10 @@ READINGS: dict[str, dict[str, Any]] = {
 
 
 def setting(scale: Scale, reading: str, method: str) -> list[Cell]:
-    """One reading of one method under every seed."""
+    """One reading of one method with every seed."""
     changes = dict(READINGS[reading])
     if "training__batch_size" in changes and scale.steps is not None:
-        # as many images in fewer steps, as an epoch has them
+        # the same number of images in fewer steps, as in an epoch
         steps = scale.steps * 16 / changes["training__batch_size"]
         changes["training__steps"] = max(1, round(steps))
     return [
@@ -53,13 +53,13 @@ def setting(scale: Scale, reading: str, method: str) -> list[Cell]:
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """All runs; Vanilla FL first, which the question is about."""
+    """All runs; Vanilla FL first, as the question is about it."""
     methods = sorted(grid.METHODS, key=lambda method: method == "slimfl")
     return [c for m in methods for reading in READINGS for c in setting(scale, reading, m)]
 
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
-    """Every accuracy of the column under each reading, and its distance from the paper's."""
+    """Every accuracy of the column with each reading, and its distance from the paper's."""
     printed = paper.TABLE3[CHANNEL, ALPHA]
     rows = [["the paper", *(f"{printed[' '.join(c)][0]:g}" for c in grid.CURVES), "", ""]]
     for reading in READINGS:
@@ -90,7 +90,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def distance(finals: list[Final]) -> float:
-    """Points between the four accuracies and the paper's column, as a root mean square."""
+    """Root-mean-square difference between the four accuracies and the paper's column, in points."""
     printed = [paper.TABLE3[CHANNEL, ALPHA][" ".join(curve)][0] for curve in grid.CURVES]
     squares = [(one.mean - theirs) ** 2 for one, theirs in zip(finals, printed, strict=True)]
     return math.sqrt(sum(squares) / len(squares))

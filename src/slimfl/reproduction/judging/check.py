@@ -1,4 +1,4 @@
-"""Hold a reproduction against one that was made before."""
+"""Compare a reproduction with an earlier one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def differences(ours: dict[str, Any], before: dict[str, Any]) -> list[str]:
-    """What a reproduction has otherwise than an earlier one of the same scale, one line each.
+    """The differences of a reproduction from an earlier one of the same scale, one line each.
 
-    On the same engine and versions every number and word must be the same. Elsewhere rounding
+    With the same engine and versions, every number and word must be the same. Otherwise rounding
     differs and with it every run, so a number may differ by twice the combined deviation.
     """
     exact = same_engine(ours, before)
@@ -27,7 +27,7 @@ def differences(ours: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 
 def same_engine(ours: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Whether both come from the same arithmetic, so that they can be equal to the last bit."""
+    """True if both come from the same arithmetic, so that they must be bit-identical."""
     return all(ours[key] == before[key] for key in ("scale", "engine", "versions"))
 
 

@@ -1,8 +1,8 @@
-"""Differences between methods under the same seeds, with a confidence interval.
+"""Differences between methods with the same seeds, with a confidence interval.
 
-Both methods of a pair see the same data, the same gains and the same first weights under a seed, so
-the difference under each seed is one sample. The interval is Student's: mean ± t s / sqrt(n), with
-the n differences taken as independent and normal. One seed gives a difference and no interval.
+With the same seed, both methods of a pair see the same data, gains and initial weights, so the
+difference for each seed is one sample. The interval is Student's: mean ± t s / sqrt(n), with the n
+differences taken as independent and normal. One seed gives a difference without an interval.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Difference:
     """One quantity minus another, over the seeds that both have."""
 
     larger: str
-    """What the claim says is larger, or SlimFL where it says nothing."""
+    """What the claim says is larger, or SlimFL if it does not say."""
     smaller: str
     unit: str
     mean: float
     seeds: int
     half_width: float | None
-    """Of the confidence interval; None with one seed."""
+    """Half width of the confidence interval; None with one seed."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -60,7 +60,7 @@ def difference(
     second: Mapping[int, float],
     unit: str = "",
 ) -> Difference | None:
-    """The paired difference of two quantities by seed; None where no seed has both."""
+    """The paired difference of two quantities by seed; None if no seed has both."""
     samples = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
     if not samples or not all(math.isfinite(each) for each in samples):
         return None

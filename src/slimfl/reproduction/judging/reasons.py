@@ -1,4 +1,4 @@
-"""Why a claim does not come out as in the paper: what is known, and what is not."""
+"""Why a claim does not come out as in the paper, if that is known."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from slimfl.reproduction.cells.scale import PAPER_ROUNDS, Scale
 from slimfl.reproduction.judging.verdict import Claim, Verdict
 
-#: By the text of the claim: what runs have shown to be the reason at the paper's local work.
+#: By the text of the claim: reasons that runs with the paper's local work have shown.
 KNOWN: dict[str, str] = {}
 
 
 def reason(claim: Claim, scale: Scale) -> str:
-    """A sentence for a claim that does not agree or has no verdict; empty for the others."""
+    """A sentence for a claim that does not agree or has no verdict; empty for others."""
     guessing = [each.quantity for each in claim.comparisons if not each.learned]
     if claim.verdict is Verdict.UNDECIDED and guessing:
         return f"Not better than guessing yet: {', '.join(guessing)}."
@@ -32,7 +32,7 @@ def reason(claim: Claim, scale: Scale) -> str:
 
 
 def _at_standard(claim: Claim) -> str:
-    """Accuracy rises with the rounds, so what is above the paper's already is not too short."""
+    """Accuracy rises with the rounds, so too few rounds cannot explain one above the paper's."""
     signs = {
         each.ours > each.paper
         for each in claim.comparisons

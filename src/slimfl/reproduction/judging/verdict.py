@@ -1,17 +1,15 @@
-"""The rule by which a claim of the paper is judged, and nothing else judges it.
+"""The only rule by which a claim of the paper is judged.
 
-1. A claim with numbers *agrees* when every number of ours lies within twice the combined standard
-   deviation of the paper's number (or within half a unit of the last digit the paper prints, where
-   that is more).
-2. Otherwise it *agrees in order only* when every pair that the paper tells apart (by more than its
-   own combined deviation) comes in the same order here, by more than our standard error, and there
-   is such a pair.
-3. A claim that states an order alone agrees when the order holds here by more than our standard
-   error.
-4. Everything else *differs*; where no method reached what is measured, or a network is not better
-   than guessing (`results/learned.py`), the claim is *undecided*.
-5. Of runs that are not all there and at their end nothing is concluded: the claim is *unfinished*,
-   or *not run* where a number is missing altogether.
+1. A claim with numbers *agrees* if every number of ours lies within twice the combined standard
+   deviation of the paper's number (or within half a unit of the last digit that the paper prints,
+   if that is more).
+2. Otherwise it *agrees in order only* if every pair that the paper tells apart (by more than its
+   own combined deviation) has the same order here, by more than our standard error, and there is
+   such a pair.
+3. A claim that states only an order agrees if the order holds here by more than our standard error.
+4. Everything else *differs*. If no method reached what is measured, or a network is not better than
+   guessing (`results/learned.py`), the claim is *undecided*.
+5. Unfinished runs decide nothing: the claim is *unfinished*, or *not run* if a number is missing.
 
 An exhibit has the worst verdict of its claims.
 """
@@ -38,7 +36,7 @@ RULE = (
 
 
 class Verdict(StrEnum):
-    """What became of a claim, from best to worst."""
+    """The verdicts on a claim, from best to worst."""
 
     AGREES = "agrees"
     ORDER = "agrees in order only"
@@ -55,31 +53,31 @@ class Comparison:
 
     quantity: str
     ours: float | None
-    """None before it is run; infinite where it was never reached."""
+    """None before it is run; infinite if it was never reached."""
     deviation: float = 0.0
     """Standard deviation of ours over seeds."""
     seeds: int = 1
     paper: float | None = None
-    """None where the paper states an order without numbers."""
+    """None if the paper states an order without numbers."""
     paper_deviation: float = 0.0
     digits: int = 0
-    """Decimals that the paper prints."""
+    """Number of decimals that the paper prints."""
     unit: str = ""
     finished: bool = True
-    """Whether every run behind ours is there and at its end."""
+    """True if every run behind our number exists and is finished."""
     by_seed: Mapping[int, float] = field(default_factory=dict)
-    """Ours under each seed; empty for what is computed without runs."""
+    """Our number for each seed; empty if it is computed without runs."""
     learned: bool = True
-    """Whether every network behind ours is better than guessing."""
+    """True if every network behind our number is better than guessing."""
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over our seeds."""
+        """Standard error of the mean over our seeds."""
         return self.deviation / math.sqrt(max(1, self.seeds))
 
     @property
     def agrees(self) -> bool:
-        """Whether our number is the paper's within both deviations, or to its last digit."""
+        """True if our number is the paper's within both deviations, or to its last digit."""
         assert self.ours is not None
         assert self.paper is not None
         last_digit: float = 0.5 * 10.0**-self.digits
@@ -88,7 +86,7 @@ class Comparison:
 
 
 class Measure(StrEnum):
-    """What a claim is about, for what reads claims by machine."""
+    """What a claim is about, for code that reads claims."""
 
     ACCURACY = "accuracy"
     FLUCTUATION = "fluctuation"
@@ -110,20 +108,20 @@ class Subject:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper, with what it says and what came out here."""
+    """One statement of the paper, with its numbers and ours."""
 
     text: str
     source: str
     comparisons: tuple[Comparison, ...]
     order: tuple[tuple[int, int], ...] = ()
-    """Pairs (larger, smaller) of comparisons, for a claim of an order alone."""
+    """Pairs (larger, smaller) of comparisons, for a claim that states only an order."""
     pairs: tuple[tuple[int, int], ...] = ()
-    """Pairs whose difference is shown where the claim states no order."""
+    """Pairs whose difference is shown if the claim states no order."""
     about: Subject | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """By the rule at the head of this file."""
+        """By the rule at the top of this file."""
         ours = [each.ours for each in self.comparisons]
         if any(value is None for value in ours):
             return Verdict.NOT_RUN
@@ -145,13 +143,13 @@ class Claim:
 
     @property
     def seeds(self) -> int | None:
-        """The number of seeds behind it, the least of its numbers; None where it needs no runs."""
+        """The smallest number of seeds behind one of its numbers; None if it needs no runs."""
         counts = [len(each.by_seed) for each in self.comparisons if each.by_seed]
         return min(counts, default=None)
 
     @property
     def differences(self) -> list[Difference]:
-        """Between the quantities that the claim sets side by side, seed by seed."""
+        """Between the quantities that the claim compares, seed by seed."""
         found = []
         for i, j in self.order or self.pairs:
             first, second = self.comparisons[i], self.comparisons[j]
@@ -164,7 +162,7 @@ class Claim:
         return found
 
     def _told_apart(self) -> Iterable[tuple[int, int]]:
-        """The pairs (larger, smaller) that the paper's own numbers separate."""
+        """The pairs (larger, smaller) that differ significantly in the paper."""
         for i, first in enumerate(self.comparisons):
             for j, second in enumerate(self.comparisons):
                 assert first.paper is not None
@@ -185,7 +183,7 @@ class Claim:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of an exhibit: the worst of its claims; what could not be judged counts only if all is so."""
+    """The worst of an exhibit's claims; undecided ones count only if all are undecided."""
     judged = [each for each in verdicts if each in (Verdict.AGREES, Verdict.ORDER, Verdict.DIFFERS)]
     order = list(Verdict)
     return max(judged or verdicts or [Verdict.NONE], key=order.index)

@@ -1,7 +1,7 @@
 """The HTML page of a reproduction: the paper's claims, our tables and curves, and the verdicts.
 
-One file: figures are put into it, and it loads nothing. Its sentences on what SlimFL is good for
-come from the results alone (`findings`). All text is escaped here.
+One file: figures are embedded, and it loads nothing. Its sentences on the use of SlimFL follow only
+from the results (`findings`). All text is escaped here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slimfl.reproduction.judging.verdict import Verdict
 from slimfl.reproduction.page import findings, printed
 from slimfl.reproduction.page.findings import Finding
 
-#: The style and the sign of every verdict, distinguishable without colour. No claim, no badge.
+#: The style and the sign of every verdict, distinguishable without colour.
 _MARKS = {
     Verdict.AGREES: ("agrees", "✓"),
     Verdict.ORDER: ("order", "◐"),
@@ -31,7 +31,7 @@ _MARKS = {
     Verdict.NOT_RUN: ("open", "○"),
     Verdict.UNFINISHED: ("open", "…"),
 }
-#: How the sentence on the scale begins where there is something to warn of.
+#: The first word of the sentence on the scale if there is something to warn of.
 _SHORTENED = "Shortened"
 _INTRODUCTION = (
     "SlimFL trains one width-adjustable network on many devices that never show their data, over "
@@ -52,7 +52,7 @@ _GLOSSARY = {
 
 
 def write_page(document: Mapping[str, Any], out: Path) -> Path:
-    """Write OUT/index.html from the results; pictures are put into the page."""
+    """Write OUT/index.html from the results, with embedded figures."""
     path, contents = out / "index.html", page(document, out)
     with atomic_write(path) as temporary:
         temporary.write_text(contents, encoding="utf-8")
@@ -123,7 +123,7 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
 
 
 def _counts(exhibits: Sequence[Mapping[str, Any]]) -> str:
-    """How many tables, figures and claims came to which verdict."""
+    """The number of tables, figures and claims per verdict."""
     of_exhibits = Counter(each["verdict"] for each in exhibits)
     of_claims = Counter(claim["verdict"] for each in exhibits for claim in each["claims"])
     rows = "".join(
@@ -179,7 +179,7 @@ def _figure(exhibit: Mapping[str, Any], path: Path) -> str:
 
 
 def _alternative(exhibit: Mapping[str, Any]) -> str:
-    """What a figure shows, for those who cannot see it; the numbers are in the table below it."""
+    """The alternative text of a figure; the numbers are in the table below it."""
     table = exhibit["table"]
     first, *columns = table["headings"]
     rows = list(dict.fromkeys(row[0] for row in table["rows"]))
@@ -210,7 +210,7 @@ def _table(exhibit: Mapping[str, Any]) -> str:
 
 
 def _cell(value: str) -> str:
-    """What stands in brackets goes on a line of its own, so that wide tables stay narrow."""
+    """A table cell with text in brackets on its own line, which keeps wide tables narrow."""
     return re.sub(r" (\(.+\))$", r" <small>\1</small>", _text(value))
 
 
@@ -220,7 +220,7 @@ def _verdicts(exhibit: Mapping[str, Any]) -> str:
 
 
 def _tally(exhibit: Mapping[str, Any]) -> str:
-    """The verdict of a table is its worst claim's, so it says little where there are many."""
+    """Counts of the verdicts on its claims, as the worst one says little if there are many."""
     if len(exhibit["claims"]) < 2:
         return ""
     return f"<p class='note'>{len(exhibit['claims'])} claims: {_verdicts(exhibit)}.</p>"
@@ -296,7 +296,7 @@ def _heading(exhibit: Mapping[str, Any]) -> str:
 
 
 def _link(exhibit: Mapping[str, Any]) -> str:
-    """In the contents: the sign of its verdict, which is read out in words, and its number."""
+    """The link in the contents: the verdict's sign (with a text for screen readers) and number."""
     name = _text(_short(exhibit))
     if exhibit["verdict"] not in _MARKS:
         return f"<span class='sign'></span>{name}"
@@ -308,7 +308,7 @@ def _link(exhibit: Mapping[str, Any]) -> str:
 
 
 def _short(exhibit: Mapping[str, Any]) -> str:
-    """Its number, without what it is about."""
+    """Its number without its subject."""
     name: str = exhibit["title"].partition(":")[0]
     return name
 
@@ -321,7 +321,7 @@ def _badge(verdict: str) -> str:
 
 
 def _note(note: str, document: Mapping[str, Any]) -> str:
-    """The sentence on the scale stands at the top already."""
+    """A note; the sentence on the scale becomes a link, as it is at the top of the page."""
     if note == document["shortened"] and _is_shortened(document):
         return "These runs are shortened; <a href='#result'>see above for how</a>."
     return _text(note)
@@ -338,7 +338,7 @@ def _unfinished(document: Mapping[str, Any]) -> str:
 
 
 def _missing(document: Mapping[str, Any]) -> str:
-    """Every run that lacks rounds, folded away."""
+    """A collapsed list of every run that lacks rounds."""
     runs = document.get("missing")
     if not runs:
         return ""
@@ -363,6 +363,6 @@ def _scrolled(label: str, html: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with what stands between backticks set as code; `1 ± 1` and `α = 1` do not break."""
+    """Escaped, with backticks as code and without line breaks in `1 ± 1` and `α = 1`."""
     together = re.sub(r" (±|(?<=α )=) ", r"&nbsp;\1&nbsp;", escape(text))
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", together)

@@ -1,9 +1,9 @@
-"""What SlimFL is good for and when not to use it, in sentences that the results decide.
+"""When to use SlimFL and when not, in sentences that follow from the results.
 
-Every contest holds SlimFL against a Vanilla FL in some settings. It is ahead or behind in a setting
-where their means lie further apart than their combined standard deviation; anything less is a tie.
-Where neither of two networks has learned, where neither has converged, where a single seed tells
-nothing of the spread and where nothing was run, the setting is listed as unknown.
+Every contest compares SlimFL with a Vanilla FL in some settings. It is ahead or behind if their
+means differ by more than their combined standard deviation; otherwise there is a tie. A setting is
+unknown if neither network has learned, if neither has converged, if a single seed says nothing
+about the spread, or if nothing was run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RULE = (
     "smaller.)"
 )
 
-#: The paper's section V, whatever any run shows.
+#: The paper's section V, independent of runs.
 THEORY = (
     "Over an extremely good channel nearly every upload arrives whole, so superposition has "
     "nothing to gain: Vanilla FL-1.0x is the simpler choice.",
@@ -33,13 +33,13 @@ THEORY = (
     "network alone, Vanilla FL-0.5x.",
 )
 
-#: Below twice the accuracy of guessing among ten classes, a network has not learned.
+#: A network has learned at twice the accuracy of guessing among ten classes.
 LEARNED_PERCENT = 20.0
 
 Comparison = Mapping[str, Any]
 _DATA = {0.1: "very uneven data", 1.0: "uneven data", 10.0: "nearly even data"}
 _EVERY = "Vanilla FL-1.5x"
-#: What is said here from which exhibit.
+#: The exhibit behind each finding.
 _SOURCES = {
     "table3": "accuracy and how much it fluctuates (table III)",
     "table5": "the cost of a round (table V)",
@@ -49,7 +49,7 @@ _SOURCES = {
 
 
 class Outcome(Enum):
-    """How SlimFL fares in one setting."""
+    """The result of SlimFL in one setting."""
 
     AHEAD = "ahead"
     TIE = "a tie"
@@ -63,7 +63,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, and the settings of which it is true."""
+    """A sentence, and the settings in which it is true."""
 
     text: str
     cases: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """SlimFL's number and the other's in one setting."""
+    """The numbers of SlimFL and of its rival in one setting."""
 
     where: str
     own: Comparison
@@ -81,7 +81,7 @@ class Case:
 
     @property
     def outcome(self) -> Outcome:
-        """By the rule at the head of this file."""
+        """By the rule at the top of this file."""
         both = (self.own, self.other)
         if any(each["ours"] is None and each["reached"] for each in both):
             return Outcome.NOT_RUN
@@ -94,7 +94,7 @@ class Case:
         if any(each["unit"] in printed.TRAINED and each["seeds"] == 1 for each in both):
             return Outcome.ONE_SEED
         if not all(each["reached"] for each in both):
-            # only a cost can fail to be reached, and then the other is the better one
+            # only a cost can be unreached, and then the other method is better
             return Outcome.AHEAD if self.own["reached"] else Outcome.BEHIND
         gap = self.own["ours"] - self.other["ours"]
         deviations = self.own["ours_deviation"], self.other["ours_deviation"]
@@ -105,7 +105,7 @@ class Case:
     def __str__(self) -> str:
         if self.outcome in (Outcome.NOT_RUN, Outcome.NEVER, Outcome.UNLEARNED):
             return self.where
-        # a cost is known where every seed converged, so `never` would say too much here
+        # a cost is unknown unless every seed converged, so `never` would say too much here
         own, other = (
             printed.ours(each) if each["reached"] else "not under every seed"
             for each in (self.own, self.other)
@@ -115,7 +115,7 @@ class Case:
         return f"{self.where}: {own} against {other}{self._distance()}"
 
     def _distance(self) -> str:
-        """How far ahead or behind, in points or as a ratio where that says anything."""
+        """The difference in points, or as a ratio if that is meaningful."""
         own, other = self.own["ours"], self.other["ours"]
         if self.outcome not in (Outcome.AHEAD, Outcome.BEHIND) or own is None or other is None:
             return ""
@@ -129,7 +129,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Contest:
-    """One question, asked in several settings, and how to say each answer."""
+    """One question in several settings, and the sentences for its answers."""
 
     subject: str
     cases: list[Case]
@@ -138,7 +138,7 @@ class Contest:
     tie: str
 
     def finding(self, outcome: Outcome) -> list[Finding]:
-        """The sentence on the settings with this outcome; none where there is no such setting."""
+        """The sentence on the settings with this outcome; none if there is no such setting."""
         cases = tuple(str(case) for case in self.cases if case.outcome is outcome)
         if not cases:
             return []
@@ -161,7 +161,7 @@ class Contest:
         return [Finding(words, cases)]
 
     def tally(self) -> str:
-        """How often each outcome came out."""
+        """The number of settings per outcome."""
         counts = {each: sum(c.outcome is each for c in self.cases) for each in Outcome}
         said = ", ".join(f"{each.value} in {n}" for each, n in counts.items() if n)
         return f"{self.subject}, {_count(len(self.cases), 'setting')}: {said}."
@@ -169,7 +169,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the results say about the use of SlimFL."""
+    """Everything that the results say about the use of SlimFL."""
 
     good_for: list[Finding] = field(default_factory=list)
     not_for: list[Finding] = field(default_factory=list)
@@ -193,7 +193,7 @@ class Findings:
 
 
 def findings(document: Mapping[str, Any]) -> Findings:
-    """Everything that the exhibits of a reproduction decide."""
+    """The findings from the exhibits of a reproduction."""
     exhibits = {each["name"]: each for each in document["exhibits"]}
     found = Findings()
     accuracies = _accuracies(exhibits)
@@ -240,7 +240,7 @@ def _accuracies(exhibits: Mapping[str, Any]) -> list[Contest]:
 
 
 def _fluctuations(exhibits: Mapping[str, Any], accuracies: list[Contest]) -> list[Contest]:
-    """Only where the accuracies say that there is something to fluctuate."""
+    """Contests on fluctuation, only in settings where a network has learned."""
     learned = {
         (contest.subject, case.where): case.learned
         for contest in accuracies

@@ -1,4 +1,4 @@
-"""A comparison's two numbers as a person reads them, from `results.json`."""
+"""The two numbers of a comparison for readers, from `results.json`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-#: Both are shown to a tenth, as the tables do.
+#: Both are shown with one decimal, as in the tables.
 _ACCURACIES = ("%", "points")
-#: What takes runs to know, so that even a single seed is worth telling.
+#: Quantities that need runs, for which even a single seed is mentioned.
 TRAINED = (*_ACCURACIES, "W", "GFLOPS")
 
 
 def papers(comparison: Mapping[str, Any]) -> str | None:
-    """The paper's number; None where it states an order without one.
+    """The paper's number; None if it states an order without one.
 
     >>> papers({"paper": 54, "paper_deviation": 2.2, "digits": 0, "unit": "%"})
     '54 ± 2.2 %'
@@ -23,14 +23,14 @@ def papers(comparison: Mapping[str, Any]) -> str | None:
     value, deviation, digits = (comparison[k] for k in ("paper", "paper_deviation", "digits"))
     if value is None:
         return None
-    # a number that has more decimals than it is said to have is shown with them
+    # a number with more decimals than `digits` is shown with all of them
     text = f"{value:,.{digits}f}" if digits or value == round(value) else f"{value:,g}"
     spread = f" ± {deviation:.{digits or 1}f}" if deviation else ""
     return _with_unit(text + spread, comparison["unit"])
 
 
 def ours(comparison: Mapping[str, Any]) -> str:
-    """Our number; `not run` before there is one, `never` where it was not reached.
+    """Our number; `not run` before there is one, `never` if it was not reached.
 
     >>> same = {"digits": 0, "unit": "%", "paper": 54, "reached": True, "seeds": 3}
     >>> ours({**same, "ours": 51.26, "ours_deviation": 0.84})
@@ -49,19 +49,19 @@ def ours(comparison: Mapping[str, Any]) -> str:
 
 
 def seeds(comparison: Mapping[str, Any]) -> str:
-    """How many seeds our number is the mean of; nothing for what is computed without runs."""
+    """The number of seeds behind our number; nothing if it is computed without runs."""
     count = comparison["seeds"]
     if comparison["ours"] is None:
         return ""
     if count > 1:
         return f"{count} seeds"
-    # zero points, or one time as much: what a claim is held against, the same on both sides
+    # the reference value of a claim, such as zero points or a ratio of one, equal on both sides
     reference = comparison["ours"] == comparison["paper"] and not comparison["ours_deviation"]
     return "1 seed" if comparison["unit"] in TRAINED and not reference else ""
 
 
 def claim_seeds(claim: Mapping[str, Any]) -> str:
-    """How many seeds a verdict rests on; nothing where it needs no runs.
+    """The number of seeds behind a verdict; nothing if it needs no runs.
 
     >>> claim_seeds({"seeds": 3}), claim_seeds({"seeds": 1}), claim_seeds({"seeds": None})
     ('3 seeds', '1 seed', '')
@@ -71,7 +71,7 @@ def claim_seeds(claim: Mapping[str, Any]) -> str:
 
 
 def pair(difference: Mapping[str, Any]) -> str:
-    """What is subtracted from what.
+    """The two sides of a difference.
 
     >>> pair({"larger": "SlimFL-1.0x", "smaller": "Vanilla FL-1.0x"})
     'SlimFL-1.0x − Vanilla FL-1.0x'
@@ -102,7 +102,7 @@ def _signed(value: float, unit: str) -> str:
 
 
 def _digits(comparison: Mapping[str, Any]) -> int:
-    """The paper's decimals, and as many more as the deviation has to say."""
+    """The paper's number of decimals, and more if the deviation needs them."""
     digits: int = comparison["digits"]
     value, deviation = comparison["ours"], comparison["ours_deviation"]
     if comparison["unit"] in _ACCURACIES:
@@ -115,7 +115,7 @@ def _digits(comparison: Mapping[str, Any]) -> int:
 
 
 def _number(value: float, digits: int) -> str:
-    # a difference that is nothing but rounding is no -0.0
+    # avoid -0.0
     return f"{round(value, digits) + 0.0:,.{digits}f}"
 
 

@@ -1,1 +1,1 @@
-"""SlimFL on ridge regression, where all that theorem 1 speaks of is known."""
+"""SlimFL on ridge regression, where every quantity in theorem 1 is known."""

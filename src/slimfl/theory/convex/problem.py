@@ -1,4 +1,4 @@
-"""SlimFL on a problem where all that theorem 1 speaks of is known: ridge regression.
+"""SlimFL on ridge regression, a problem in which every quantity in theorem 1 is known.
 
 Width i uses the first d_i coordinates, mask Xi_i. Device k holds features A_k and targets b_k, so
 
@@ -7,8 +7,8 @@ Width i uses the first d_i coordinates, mask Xi_i. Device k holds features A_k a
     F(theta)   = mean_k sum_i w_i F^k(theta . Xi_i).
 
 F is the function whose gradient f_t of section V estimates. It is quadratic: L, mu, theta* and F*
-follow from its Hessian. The sampling noise is Gaussian with a variance that is given, not
-estimated: sigma_k^2 of assumption 3.
+follow from its Hessian. The sampling noise is Gaussian with a given variance: sigma_k^2 of
+assumption 3.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from slimfl.theory.bound import learning_rate
 
 Floats = NDArray[np.float64]
 
-#: What the server makes of the segments that arrived:
-#: `delivered` averages over the devices that delivered, as `RunningMean` does; `unbiased` is f_t
-#: of section V, a sum over them divided by the expected number K p; `literal` is equation (6) as
-#: printed, which divides the sum of the *models* by K p.
+#: How the server merges the segments that arrived: `delivered` averages over the devices that
+#: delivered, as `RunningMean` does; `unbiased` is f_t of section V, a sum over them divided by the
+#: expected number K p; `literal` is equation (6) as printed, which divides the sum of the *models*
+#: by K p.
 Aggregation = Literal["delivered", "unbiased", "literal"]
 
 SAMPLES = 64
@@ -51,11 +51,11 @@ class ConvexProblem:
     noise_variances: Floats
     """sigma_k^2 of every device; their mean is delta."""
     noise_shares: tuple[float, ...]
-    """How much of sigma_k^2 falls on every segment."""
+    """The share of sigma_k^2 in every segment."""
     shared_noise: bool = True
-    """One sample serves all widths, so that they share its noise; otherwise each has its own."""
+    """True if all widths use the same sample and share its noise; otherwise each has its own."""
     at_optimum: bool = False
-    """Where training begins: at theta* instead of zero."""
+    """True if training starts at theta* instead of zero."""
     ridge: float = RIDGE
 
     @property
@@ -77,13 +77,13 @@ class ConvexProblem:
 
     @cached_property
     def curvatures(self) -> Floats:
-        """sum_i w_i Xi_i H_k Xi_i: how the mean of g^k grows with theta."""
+        """sum_i w_i Xi_i H_k Xi_i: the derivative of the mean of g^k."""
         overlap = np.einsum("i,ia,ib->ab", self.weights, self.masks, self.masks)
         return np.asarray(self.local_hessians * overlap)
 
     @cached_property
     def pulls(self) -> Floats:
-        """The mean of g^k at theta = 0, with the opposite sign."""
+        """Minus the mean of g^k at theta = 0."""
         correlations = np.einsum("kna,kn->ka", self.features, self.targets)
         return np.asarray(self.weights @ self.masks * correlations / self.features.shape[1])
 
@@ -202,10 +202,10 @@ def ridge_problem(
 def aggregation_weights(
     decoded: NDArray[np.uint8], probabilities: Floats, aggregation: Aggregation
 ) -> Floats:
-    """What every device counts for in every segment: R x K x S, from the messages decoded (R x K).
+    """The weight of every device in every segment, R x K x S, from the decoded messages (R x K).
 
-    A segment that nobody delivered has the weight zero throughout, so its step is zero: the server
-    keeps its last value.
+    For a segment that no device delivered, all weights are zero, so the server keeps its last
+    value.
     """
     arrived = decoded[..., None] > np.arange(len(probabilities))
     counts = arrived.sum(1, keepdims=True)
@@ -214,7 +214,7 @@ def aggregation_weights(
 
 
 def noisy_gradients(problem: ConvexProblem, models: Floats, seed: int, round: int) -> Floats:
-    """g^k of every device in a round: R x K x d, for R repetitions side by side."""
+    """g^k of every device in a round, R x K x d, for R parallel repetitions."""
     shape = (len(models), *problem.noise_deviations.shape)
     noise = generator(seed, "convex-noise", round).standard_normal(shape)
     noise *= problem.noise_deviations
@@ -231,11 +231,11 @@ def measure_gap(
     seed: int = 0,
     aggregation: Aggregation = "delivered",
 ) -> Floats:
-    """F(theta_t) - F* at the given t in every repetition, under theorem 1's learning rate.
+    """F(theta_t) - F* at the given t in every repetition, with theorem 1's learning rate.
 
-    t = 1 is before the first round. Repetition r is a federation of its own: its
-    devices meet the gains of devices r K to r K + K - 1 of the channel, and its result does not
-    depend on how many others there are. A row a repetition.
+    t = 1 is before the first round. Repetition r is a separate federation: its devices have the
+    gains of the channel's devices r K to r K + K - 1, and its result does not depend on the number
+    of repetitions. One row per repetition.
     """
     devices, of = problem.devices, problem.segments.segment_of
     probabilities = channel.decoding_probabilities(signal)

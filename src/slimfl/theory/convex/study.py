@@ -2,9 +2,9 @@
 
     python -m slimfl.theory.convex.study small docs/results/convex.json
 
-measures, in this order: the gap beside both bounds; the split and the weights with the smallest
-variance; what it costs that devices differ; and what becomes of the theorem where its assumptions
-fail. All of it is deterministic.
+measures, in this order: the gap and both bounds; the split and the weights with the smallest
+variance; the cost of different devices; and what happens to the theorem if its assumptions fail.
+Everything is deterministic.
 """
 
 import json
@@ -46,12 +46,12 @@ from slimfl.theory.convex.variance import deliveries, exact_variance, sampled_va
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured."""
+    """The extent of the measurements."""
 
     repetitions: int
     rounds: int
     draws: int
-    """Rounds over which a variance is measured."""
+    """Number of rounds over which a variance is measured."""
 
 
 SCALES = {
@@ -60,17 +60,17 @@ SCALES = {
     "paper": Scale(repetitions=400, rounds=2000, draws=100_000),
 }
 DEVICES = 10
-#: The last of two segments arrives from 10 devices 0.26 times per round.
+#: On the extreme channel, the second segment arrives from 10 devices 0.26 times per round.
 STUDY_CHANNELS = CHANNELS | {"extreme": -31.0}
-#: All segments together, as many bits as the paper's two: more segments are smaller ones.
+#: All segments together have as many bits as the paper's two; more segments are smaller.
 TOTAL_EFFICIENCY = 3.0
 EQUAL = (0.5, 0.5)
-#: Where the noise that reaches g^k is the same in both segments: the worst case of lemma 1.
+#: With these shares the noise in g^k is the same in both segments, the worst case of lemma 1.
 LEVEL_SHARES = (0.2, 0.8)
 
 
 def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
-    """Everything, as plain data."""
+    """The whole study as plain data."""
     if scale not in SCALES:
         raise RequestError(f"there is no scale {scale!r}; take one of {', '.join(SCALES)}")
     size = SCALES[scale]
@@ -118,10 +118,10 @@ def against_bounds(
     seed: int = 0,
     aggregation: Aggregation = "delivered",
 ) -> dict[str, Any]:
-    """The measured gap beside the paper's bound and the sharper one.
+    """The measured gap, the paper's bound and the sharper one.
 
-    `share_of_*` is the measured mean over the bound in the round where it is largest: the bound
-    holds as long as this is at most 1. `low` and `high` hold nine of ten repetitions.
+    `share_of_*` is the largest ratio of the measured mean to the bound over the rounds: the bound
+    holds if it is at most 1. Nine of ten repetitions lie between `low` and `high`.
     """
     gaps = measure_gap(problem, *radio, rounds, repetitions, seed, aggregation)
     mean = gaps.mean(0)
@@ -184,7 +184,7 @@ def bounds(scale: Scale, seed: int) -> list[dict[str, Any]]:
 
 
 def lemma_1(scale: Scale, seed: int) -> list[dict[str, Any]]:
-    """The variance from sampling noise, IID data, beside the constants that bound it."""
+    """The variance from sampling noise with IID data, and the constants that bound it."""
     rows = []
     for segments in (2, 4):
         problem = ridge_problem(optimal_weights(segments), DEVICES, seed=seed)
@@ -209,8 +209,8 @@ def lemma_1(scale: Scale, seed: int) -> list[dict[str, Any]]:
 def split(scale: Scale, seed: int) -> dict[str, Any]:
     """Proposition 1: variance and late gap against lambda, on the poor channel with IID data.
 
-    Lemma 1 counts 1/p_1 and 1/p_2 alike. They do so where the noise of g^k is level over the
-    segments. Isotropic noise is larger in segment 1, which every width trains.
+    Lemma 1 gives 1/p_1 and 1/p_2 the same weight. That is right if the noise of g^k is the same in
+    all segments. Isotropic noise is larger in segment 1, which every width trains.
     """
     radio, coding = link(STUDY_CHANNELS["poor"], 2)
     rates = coding.spectral_efficiencies
@@ -250,8 +250,8 @@ def split(scale: Scale, seed: int) -> dict[str, Any]:
 def weights(scale: Scale, seed: int) -> dict[str, Any]:
     """Proposition 2: variance, bound and late gap against w_1, on the poor channel with IID data.
 
-    The bound is taken twice: with the constants of w_1 = 1/2 throughout, as the proposition does,
-    and with those that belong to each w_1, because F, and with it mu, depends on the weights.
+    The bound is computed twice: with the constants of w_1 = 1/2 for all weights, as in the
+    proposition, and with those of each w_1, because F, and with it mu, depends on the weights.
     """
     radio, coding = link(STUDY_CHANNELS["poor"], 2)
     probabilities = radio.decoding_probabilities(coding)
@@ -294,7 +294,7 @@ def weights(scale: Scale, seed: int) -> dict[str, Any]:
 
 
 def selection(scale: Scale, seed: int) -> list[dict[str, Any]]:
-    """The variance from which devices were decoded, against the non-IIDness, at the optimum."""
+    """The variance from the selection of decoded devices at the optimum, against non-IIDness."""
     rows = []
     for name, noise_dbm in STUDY_CHANNELS.items():
         radio, coding = link(noise_dbm, 2)
@@ -329,7 +329,7 @@ def selection(scale: Scale, seed: int) -> list[dict[str, Any]]:
 
 
 def counts() -> list[dict[str, Any]]:
-    """How far the number that delivers is from the K p of the proof."""
+    """The difference between the number of delivering devices and the K p of the proof."""
     rows = []
     for segments in (2, 4):
         for name, noise_dbm in STUDY_CHANNELS.items():
@@ -350,7 +350,7 @@ def counts() -> list[dict[str, Any]]:
 
 
 def aggregation(scale: Scale, seed: int) -> list[dict[str, Any]]:
-    """The three readings of the server's average, beside the bounds."""
+    """The three readings of the server's average, and the bounds."""
     problem = ridge_problem(EQUAL, DEVICES, seed=seed)
     rows = []
     for name, noise_dbm in STUDY_CHANNELS.items():
@@ -377,7 +377,7 @@ def aggregation(scale: Scale, seed: int) -> list[dict[str, Any]]:
 
 
 def noiseless(scale: Scale, seed: int) -> list[dict[str, Any]]:
-    """Full local gradients (delta = 0, so B = 0) over ever worse channels, IID data."""
+    """Full local gradients (delta = 0, so B = 0) over worse and worse channels, IID data."""
     problem = ridge_problem(EQUAL, DEVICES, delta=0.0, seed=seed)
     rows = []
     for noise_dbm in (-40.0, -33.0, -31.0, -30.0, -29.0, -28.0):
@@ -399,7 +399,7 @@ def noiseless(scale: Scale, seed: int) -> list[dict[str, Any]]:
 
 
 def at_optimum(scale: Scale, seed: int) -> list[dict[str, Any]]:
-    """Training that begins at theta*, on non-IID data, with less and less sampling noise.
+    """Training that starts at theta*, on non-IID data, with less and less sampling noise.
 
     Delta_1 = 0 and B goes to 0 with delta, so theorem 1 says that the gap stays at zero; which
     devices are decoded moves the model nevertheless.
@@ -423,7 +423,7 @@ def at_optimum(scale: Scale, seed: int) -> list[dict[str, Any]]:
 
 
 def curvature(seed: int) -> list[dict[str, Any]]:
-    """mu of every F^k, and mu of F: only the widest width bends F in the last segment."""
+    """mu of every F^k and of F: only the widest width contributes to F in the last segment."""
     rows = []
     for segments in (1, 2, 4):
         problem = ridge_problem(optimal_weights(segments), DEVICES, seed=seed)
@@ -439,7 +439,7 @@ def curvature(seed: int) -> list[dict[str, Any]]:
 
 
 def lowest(places: Floats, values: Sequence[float] | Floats) -> float:
-    """Where a measured curve is lowest: of a parabola through its lowest part, or at an end."""
+    """The minimum of a measured curve: of a parabola through its lowest part, or at an end."""
     heights = np.asarray(values, np.float64)
     index = int(heights.argmin())
     if index in (0, len(heights) - 1):
@@ -450,7 +450,7 @@ def lowest(places: Floats, values: Sequence[float] | Floats) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """Python's own types, numbers in six digits and without the dust of rounding."""
+    """Python's own types, with numbers rounded to six digits."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

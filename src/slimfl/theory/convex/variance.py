@@ -1,10 +1,10 @@
-"""The variance of the global gradient f_t: what lemma 1 bounds, and what it leaves out.
+"""The variance of the global gradient f_t: the part that lemma 1 bounds, and the rest.
 
 Around the gradient of F, the mean square error of f_t is a sum over segments of three parts:
 
-* noise: the sampling noise of the devices that delivered, the quantity of lemma 1;
-* selection: *which* devices delivered, when their gradients differ (non-IID data);
-* missing: nobody delivered, so the step is zero where it should be the gradient.
+* noise: the sampling noise of the devices that delivered, the quantity of lemma 1; * selection:
+*which* devices delivered, when their gradients differ (non-IID data); * missing: no device
+delivered, so the step is zero instead of the gradient.
 
 With m devices out of K delivering, m binomial, n the mean over devices of their noise, s^2 that of
 the squared distance between mean g^k and grad F, all in one segment, the server's average has
@@ -31,24 +31,24 @@ from slimfl.theory.convex.problem import (
     noisy_gradients,
 )
 
-#: Draws in one go: their arrays stay in the cache.
+#: Number of draws at a time, few enough for their arrays to fit into the cache.
 CHUNK = 500
 
 
 @dataclass(frozen=True)
 class Deliveries:
-    """How many of K devices deliver a segment: moments of a binomial number m, one per segment."""
+    """Moments of the binomial number m of the K devices that deliver a segment, one per segment."""
 
     nobody: Floats
     """Pr(m = 0)."""
     inverse: Floats
-    """E[1/m; m > 0]; the proof of lemma 1 takes 1 / (K p)."""
+    """E[1/m; m > 0]; the proof of lemma 1 uses 1 / (K p)."""
     left_out: Floats
     """E[(K - m) / (m (K - 1)); m > 0]."""
 
 
 def deliveries(probabilities: ArrayLike, devices: int) -> Deliveries:
-    """The moments for every segment, from its decoding probability."""
+    """The moments of every segment, from its decoding probability."""
     from scipy.special import gammaln, xlog1py, xlogy  # scipy.stats would take seconds to import
 
     p = np.asarray(probabilities, np.float64)[:, None]
@@ -111,7 +111,7 @@ def sampled_variance(
     seed: int = 0,
     aggregation: Aggregation = "delivered",
 ) -> Variance:
-    """The same, measured over rounds that all begin at one model."""
+    """The same, measured over rounds that all start from one model."""
     devices, of = problem.devices, problem.segments.segment_of
     probabilities = channel.decoding_probabilities(signal)
     mean_gradients = problem.gradients(model[None])
@@ -136,6 +136,6 @@ def sampled_variance(
 
 
 def _by_segment(problem: ConvexProblem, values: Floats) -> Floats:
-    """Sums over the coordinates of every segment."""
+    """Sums over the coordinates of each segment."""
     sums = np.bincount(problem.segments.segment_of, values, minlength=len(problem.weights))
     return sums.astype(np.float64)

@@ -1,12 +1,12 @@
 """The script that draws plots in a page: no dependency, a few files, one closure.
 
-It defines `slimflCharts.mount(element, plot, theme, name)`; `slimfl.report.pages.plots` says what
-a plot is. What is drawn is SVG, so the file that a reader downloads is what the page shows.
+It defines `slimflCharts.mount(element, plot, theme, name)`; `slimfl.report.pages.plots` says what a
+plot is. Plots are SVG, so a downloaded file is what the page shows.
 """
 
 from importlib import resources
 
-#: In this order, each uses what stands before it.
+#: In this order: each part uses those before it.
 _PARTS = ("basics", "axes", "curves", "bars", "heat", "legend", "files", "mount")
 
 
