@@ -278,4 +278,5 @@ def test_options_of_own_parts_are_settings_like_others(with_memory, key, value):
     assert section in text
     entry = f"{key} = {value}\n"
     file.write_text(text.replace(section, section + entry, 1) if section else entry + text)
-    assert_refused(with_memory, "made with other settings", "momentum" if not section else "0.5")
+    names = "momentum" if not section else "0.5"
+    assert_refused(with_memory, "made with settings that differ", names)

@@ -66,7 +66,7 @@ def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedC
     """Those of the cells that the archive has."""
     found = [(cell, entry) for cell in cells if (entry := find(archive, cell))]
     if not found:
-        raise RequestError(f"there is no cell in {archive}; give another --archive")
+        raise RequestError(f"{archive} contains no runs; give another --archive")
     return found
 
 

@@ -66,18 +66,18 @@ def page(document: Mapping[str, Any], out: Path) -> str:
     count = f"{len(exhibits)} tables and figures" if len(exhibits) > 1 else "1 table or figure"
     return page_shell(
         kind="slimfl reproduce",
-        title="SlimFL: the paper's claims and what came out here",
+        title="SlimFL: the paper's claims and our results",
         subtitle=f"{count} · scale {document['scale']}",
         contents=[
             ("slimfl", "What SlimFL is"),
-            ("result", "What came out"),
+            ("result", "Results"),
             *((each["name"], _link(each)) for each in exhibits),
             ("made", "How this was made"),
         ],
         main="".join(
             [
                 section("slimfl", "What SlimFL is", _introduction()),
-                section("result", "What came out", _result(document, found)),
+                section("result", "Results", _result(document, found)),
                 *(
                     section(each["name"], _heading(each), _exhibit(each, document, out), "exhibit")
                     for each in exhibits
@@ -103,8 +103,8 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
         scale = f"<strong>These runs are shortened</strong>{scale.removeprefix(_SHORTENED)}"
     tallies = "".join(f"<li>{_text(each)}</li>" for each in found.tallies)
     theory = "".join(f"<li>{_text(each)}</li>" for each in findings.THEORY)
-    by_theory = f"<h4>By theory, whatever the runs show</h4><ul class='theory'>{theory}</ul>"
-    nothing = "Nothing that these results show."
+    by_theory = f"<h4>In theory, regardless of the runs</h4><ul class='theory'>{theory}</ul>"
+    nothing = "Nothing in these results."
     warning = " class='shortened'" if _is_shortened(document) else ""
     uses = (
         _use("good", "What SlimFL is good for", found.good_for, nothing),
@@ -133,7 +133,7 @@ def _counts(exhibits: Sequence[Mapping[str, Any]]) -> str:
         if of_exhibits[verdict] or of_claims[verdict]
     )
     if not rows:
-        return "<p>Nothing here has a claim of the paper to be held against.</p>"
+        return "<p>Nothing here can be compared with a claim of the paper.</p>"
     head = "<th scope='col'>verdict</th><th scope='col'>tables and figures</th>"
     return _scrolled(
         "Verdicts",
@@ -204,7 +204,7 @@ def _table(exhibit: Mapping[str, Any]) -> str:
     )
     return _scrolled(
         exhibit["title"],
-        f"<table><caption>{_text(_short(exhibit))}, as it came out here</caption>"
+        f"<table><caption>{_text(_short(exhibit))}, our result</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
     )
 
@@ -346,9 +346,7 @@ def _missing(document: Mapping[str, Any]) -> str:
         f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds</li>"
         for each in runs
     )
-    return (
-        f"<details><summary>Runs that lack rounds: {len(runs)}</summary><ul>{items}</ul></details>"
-    )
+    return f"<details><summary>Unfinished runs: {len(runs)}</summary><ul>{items}</ul></details>"
 
 
 def _is_shortened(document: Mapping[str, Any]) -> bool:
