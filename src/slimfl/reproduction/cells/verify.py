@@ -38,8 +38,8 @@ class Measure(Enum):
     """How a repetition is compared with the archive."""
 
     BITS = "bit for bit"
-    ROUNDING = "within float rounding, as another engine or processor made them"
-    UNLEARNED = "without losses and accuracies, as other first weights were drawn"
+    ROUNDING = "within float rounding, because another engine or processor made them"
+    UNLEARNED = "without losses and accuracies, because other initial weights were drawn"
 
 
 @dataclass(frozen=True)

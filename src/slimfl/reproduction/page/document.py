@@ -36,15 +36,14 @@ _SHORTENED = "Shortened"
 _INTRODUCTION = (
     "SlimFL trains one width-adjustable network on many devices that never show their data, over "
     "unreliable radio links. A device sends its network in one transmission as two superposed "
-    "halves: the left one, by itself the half-width network (0.5x), with more power; the right "
-    "one, which completes the full width (1.0x), with less. Over a bad link the server still "
+    "halves. The left half is the half-width network (0.5x) and gets more power; the right half, "
+    "which completes the full width (1.0x), gets less. Over a bad link the server still "
     "decodes the left half, and it averages whatever arrived.",
-    "It is compared with Vanilla FL, which trains and sends a network of one fixed width, all or "
-    "nothing. To have both widths takes two such runs, together called Vanilla FL-1.5x.",
+    "It is compared with Vanilla FL, which trains a network of one fixed width and sends it all or "
+    "nothing. Two such runs are needed for both widths; together they are called Vanilla FL-1.5x.",
 )
 _GLOSSARY = {
-    "good and poor channel": "Two strengths of noise on the radio link, the two of the paper's "
-    "experiments.",
+    "good and poor channel": "Two noise levels on the radio link, as in the paper's experiments.",
     "α": "How evenly the classes are spread over the devices: at 0.1 most devices hold a few "
     "classes, at 10 all hold nearly the same mix.",
     "±": "One standard deviation: over seeds or, with one seed, over the last rounds.",
