@@ -80,7 +80,7 @@ def test_shares_sum_to_one():
 @pytest.mark.parametrize(
     ("population", "words"),
     [
-        ({"preset": "cell", "file": "devices.csv"}, "give one of them"),
+        ({"preset": "cell", "file": "devices.csv"}, "give only one of them"),
         ({"preset": "mars"}, "paper, cell, phones, sensors"),
         ({"width": "fixed"}, "fixed_width"),
         ({"fixed_width": 0.5}, "fixed_width"),

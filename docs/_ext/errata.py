@@ -123,9 +123,9 @@ def e1() -> list[str]:
             rows,
         ),
         "",
-        f"Table IV has it too: its transmission powers, {TABLE_4_MILLIWATTS[0]} and "
+        f"Table IV has this value too: its transmission powers, {TABLE_4_MILLIWATTS[0]} and "
         f"{TABLE_4_MILLIWATTS[1]} mW, are the shares {shares[0]:.3f} and {shares[1]:.3f} of 23 "
-        "dBm, under the headings 1.0x and 0.5x. LH is what 0.5x needs and gets the larger one.",
+        "dBm, under the headings 1.0x and 0.5x. LH, which 0.5x needs, gets the larger share.",
     ]
 
 
@@ -163,9 +163,9 @@ def e3() -> list[str]:
     hard_loss(full, torch.arange(4)).backward()  # type: ignore[no-untyped-call]
     gradient = _gradient(network).numpy()
     return [
-        f"On the poor channel with {DEVICES} devices, a round is of case 2 with probability "
+        f"On the poor channel with {DEVICES} devices, case 2 occurs in a round with probability "
         f"$(1-p_2)^{{{DEVICES}}} - (1-p_1)^{{{DEVICES}}}$ = {chance:.2g}, so {once:.0%} of the "
-        f"runs of {ROUNDS:,} rounds meet one. After it, the logits of 1.0x and 0.5x differ by "
+        f"runs of {ROUNDS:,} rounds meet it. After it, the logits of 1.0x and 0.5x differ by "
         f"{(full - narrow).abs().max().item():g}, and of the {(~mask).sum():,} weights of RH "
         f"{np.count_nonzero(gradient[~mask]):,} have a gradient (of the {mask.sum():,} of LH: "
         f"{np.count_nonzero(gradient[mask]):,}).",
@@ -343,9 +343,9 @@ def e10() -> list[str]:
     return [
         f"Table VII does not follow from the second definition alone. Its smallest cost is that of "
         f"{least:.0f} rounds, fewer than the 100 of a window, so the paper counts up to the "
-        f"*first* round of the window. And at $\\alpha = 0.1$ no accuracy in table III is above "
-        f"{best}%, so no mean is above 80%; table VII has costs until convergence there all the "
-        f"same ({slim[0]:.0f} and {slim[1]:.0f} rounds of SlimFL).",
+        f"*first* round of the window. Also, at $\\alpha = 0.1$ no accuracy in table III is above "
+        f"{best}%, so no mean is above 80%; yet table VII has costs until convergence there "
+        f"({slim[0]:.0f} and {slim[1]:.0f} rounds of SlimFL).",
     ]
 
 
@@ -403,9 +403,10 @@ def e13(steps: int = 20) -> list[str]:
     length = ours.norm()
     apart = {name: (end - ours).norm() / length for name, end in ends.items()}
     return [
-        f"After {steps} steps of Adam from one start, on one batch, the appendix's USTrain is "
-        f"{apart['appendix']:.0e} of SUSTrain's way apart from it, the text's "
-        f"{apart['ustrain']:.0%} (in double precision).",
+        f"After {steps} steps of Adam from the same start, on the same batch, the distance from "
+        f"SUSTrain, relative to the distance that SUSTrain has moved, is {apart['appendix']:.0e} "
+        f"for the appendix's USTrain and {apart['ustrain']:.0%} for the text's (in double "
+        "precision).",
     ]
 
 

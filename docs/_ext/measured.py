@@ -106,7 +106,7 @@ def bench_tables(document: dict[str, Any]) -> list[str]:
         lines.append("")
         if "flower_overhead_ms" in row:
             more = spread(row["flower_overhead_ms"], ".1f")
-            lines += [f"Through Flower and Ray a device takes {more} ms more in a round.", ""]
+            lines += [f"Through Flower and Ray, a device takes {more} ms longer per round.", ""]
     return lines
 
 
@@ -117,13 +117,13 @@ def bench_summary(document: dict[str, Any]) -> str:
     return (
         f"On {document['machine']['cores']} cores, medians of {document['repetitions']} "
         f"interleaved repetitions of SUSTrain: the native engine is "
-        f"**{document['native_over_best_torch']:.1f} times** the best bare PyTorch and "
-        f"**{document['native_over_plain_torch']:.1f} times** the plain one, and reaches "
-        f"**{document['fma_fraction']:.0%}** of the limit of fused multiply-adds "
+        f"**{document['native_over_best_torch']:.1f} times** as fast as the best bare PyTorch loop "
+        f"and **{document['native_over_plain_torch']:.1f} times** as fast as the plain one, and "
+        f"reaches **{document['fma_fraction']:.0%}** of the limit of fused multiply-adds "
         f"({limit:,.0f} GFLOPS in the same run). The torch engine is "
-        f"**{document['torch_over_best_torch']:.2f} times** the best bare PyTorch and "
-        f"{document['torch_over_plain_torch']:.2f} times the plain one. Evaluating 10,000 images "
-        f"at both widths takes {share:.1%} of the time of a 60,000-image round.\n"
+        f"**{document['torch_over_best_torch']:.2f} times** as fast as the best bare PyTorch loop "
+        f"and {document['torch_over_plain_torch']:.2f} times as fast as the plain one. Evaluating "
+        f"10,000 images at both widths takes {share:.1%} of the time of a 60,000-image round.\n"
     )
 
 
@@ -131,12 +131,12 @@ def speed_words(document: dict[str, Any]) -> str:
     """What the README's bars show."""
     work = document["rows"][COMMON]["work"]
     return (
-        f"Images trained per second, federated averaging of UL-MobileNet on {work['devices']} "
-        f"devices of {work['images_per_device']} images, {document['machine']['cores']} cores, "
-        f"medians of {document['repetitions']} interleaved repetitions, others through their own "
-        f"simulation. In superposition training the native engine is "
-        f"**{document['native_over_best_torch']:.1f} times** as fast as the best PyTorch loop we "
-        f"could write. [How it is measured, and where it loses](docs/benchmarks.md)."
+        f"Images trained per second in federated averaging of UL-MobileNet on {work['devices']} "
+        f"devices with {work['images_per_device']} images each, on {document['machine']['cores']} "
+        f"cores: medians of {document['repetitions']} interleaved repetitions, with each of the "
+        f"other frameworks running its own simulation. In superposition training the native engine "
+        f"is **{document['native_over_best_torch']:.1f} times** as fast as the best PyTorch loop "
+        f"we could write. See [how it is measured, and where it loses](docs/benchmarks.md)."
     )
 
 

@@ -114,7 +114,7 @@ def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
             continue
         words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
         lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}."]
-    return lines or ["No scale is finished."]
+    return lines or ["No scale is finished yet."]
 
 
 def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
@@ -127,7 +127,7 @@ def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
                 lines += [f"Ours at scale {scale}: **{found['verdict']}**", ""]
                 shown, title = _shown(found, document), f"{exhibit['title']} at scale {scale}"
                 if found["verdict"] in OPEN:
-                    lines += _fold(f"{title}: what is there so far", [*shown, *_behind(found)])
+                    lines += _fold(f"{title}: results so far", [*shown, *_behind(found)])
                 else:
                     lines += [*shown, *_fold(f"{title}: every claim", _behind(found))]
     return lines
@@ -149,7 +149,7 @@ def _missing(scale: str, document: dict[str, Any]) -> list[str]:
     if not runs:
         return []
     rows = [[each["run"], f"{each['rounds_done']} of {each['rounds']}"] for each in runs]
-    title = f"Runs of {scale} that lack rounds: {len(runs)}"
+    title = f"Unfinished runs of {scale}: {len(runs)}"
     return ["", *_open(title), *_table(["run", "rounds"], rows), "", "</details>", ""]
 
 

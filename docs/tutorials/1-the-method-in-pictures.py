@@ -1,9 +1,9 @@
 # %% [markdown]
 # # The method in pictures
 #
-# A federation in which devices train one network of several widths, send all widths in one radio
-# transmission, and the server keeps what the channel lets through. Every picture below is drawn
-# from the library's own formulas and from one run.
+# In a SlimFL federation, devices train one network with several widths and send all widths in one
+# radio transmission, and the server keeps what the channel lets through. Every picture below is
+# drawn from the library's own formulas and from one run.
 
 # %% parameters
 DATA, ROUNDS, STEPS = "fashion-mnist", 10, 30
@@ -20,9 +20,9 @@ from slimfl.radio import noise_to_power, signal
 # %% [markdown]
 # ## One network, two widths
 #
-# A layer of 16 by 16 weights. The narrow network, 0.5x, is the leading block of the full one. So
-# the weights fall into two segments: what 0.5x has (segment 1), and what 1.0x has
-# besides (segment 2).
+# This layer has 16 by 16 weights. The narrow network, 0.5x, is the leading block of the full one.
+# The weights therefore form two segments: those that 0.5x uses (segment 1), and those that only
+# 1.0x uses (segment 2).
 
 # %%
 layer = SlimConv2d(16, 16, 1, bias=False)
@@ -36,7 +36,7 @@ _ = axes.set(xlabel="input channel", ylabel="output channel")
 # ## One transmission, two messages
 #
 # The device sends both segments at once, on top of each other: segment 1 with 80 % of the power,
-# segment 2 with 20 %. The server decodes segment 1 first, takes it away, and then tries segment 2.
+# segment 2 with 20 %. The server decodes segment 1 first, subtracts it, and then tries segment 2.
 # Each needs a minimum fading gain. On the poor channel:
 
 # %%
@@ -57,8 +57,8 @@ _ = axes.legend(title="what arrives")
 # %% [markdown]
 # ## A run
 #
-# Ten devices with unlike data. After every round the server tests both widths of the global model.
-# Beside it runs Vanilla FL, which trains and sends one width.
+# Ten devices hold different data. After every round the server tests both widths of the global
+# model. For comparison we also run Vanilla FL, which trains and sends one width.
 
 # %%
 runs = slimfl.sweep(
@@ -75,8 +75,9 @@ run = runs[0]
 run
 
 # %% [markdown]
-# What arrived from whom: 0 nothing, 1 the narrow model, 2 the whole one. Compare the shares with
-# the formula: the probability that a Rayleigh gain exceeds the threshold is $e^{-threshold}$.
+# What arrived from each device: 0 is nothing, 1 the narrow model, 2 the whole one. Compare the
+# shares with the formula: the probability that a Rayleigh gain exceeds the threshold is
+# $e^{-threshold}$.
 
 # %%
 arrived = np.array([line.decoded for line in run.lines]).T
@@ -94,8 +95,9 @@ for number, threshold in enumerate((low, high), 1):
 # ## What it is good for
 #
 # Vanilla FL's wide model needs a better channel than SlimFL's first segment does, so fewer of its
-# updates arrive; its narrow model arrives more often and can do less.
-# One seed shows how to compare, not who wins: give several (`seed=[0, 1, 2]`) for that.
+# updates arrive; its narrow model arrives more often but is less capable.
+# One seed shows how to compare methods, not which one wins. For that, use several
+# (`seed=[0, 1, 2]`).
 
 # %%
 runs

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Your own network
 #
-# Any network can be used if its layers are slimmable. There are two ways: adapt a sequential one,
-# or build it from slimmable layers.
+# You can use any network whose layers are slimmable. There are two ways to get one: adapt a
+# sequential network, or build it from slimmable layers.
 
 # %% parameters
 DATA, ROUNDS, STEPS = "synthetic", 12, 20
@@ -15,7 +15,7 @@ import slimfl
 from slimfl.nn import average_pool, cost
 
 # %% [markdown]
-# ## Adapt a plain one
+# ## Adapt a plain network
 #
 # `slimfl.slimmable` copies an `nn.Sequential`. At 1.0x the copy computes what the original does.
 
@@ -40,9 +40,9 @@ with slimfl.at_width(0.5):
 # %% [markdown]
 # ## Or build one
 #
-# A small residual network with a strided shortcut. Slimmable layers are used like torch's own; the
-# width is not an argument of `forward`. The first layer keeps its inputs, the image
-# (`slim_in=False`), the last its outputs, the classes (`slim_out=False`).
+# This is a small residual network with a strided shortcut. Use slimmable layers like torch's own;
+# the width is not an argument of `forward`. The first layer keeps all its inputs, the image
+# (`slim_in=False`), and the last keeps all its outputs, the classes (`slim_out=False`).
 
 
 # %%
@@ -87,7 +87,7 @@ for row in cost(network, (0.25, 0.5, 1.0), image_shape=(1, 12, 12)):
 # %% [markdown]
 # ## Train it
 #
-# Three widths, so three segments in one transmission. Batch normalisation works, too
+# Three widths make three segments in one transmission. Batch normalisation works too
 # (`SlimBatchNorm2d`): it keeps statistics for every width, which are sent with the width's segment.
 
 # %%
@@ -106,9 +106,9 @@ run
 run.plot()
 
 # %% [markdown]
-# ## Take one width out
+# ## Extract one width
 #
-# `run.at(0.25)` is a plain module: torch's own layers, no dead weights, nothing to set.
+# `run.at(0.25)` is a plain module with torch's own layers and no unused weights.
 
 # %%
 small = run.at(0.25)
@@ -117,7 +117,7 @@ print(small.stem, sum(p.numel() for p in small.parameters()), "parameters")
 # %% [markdown]
 # ## What is refused
 #
-# A layer that would go wrong silently is an error with the fix in it.
+# A layer that would silently give wrong results is an error, and the message says how to fix it.
 
 # %%
 normed = nn.Sequential(slimfl.SlimConv2d(1, 8, 3, slim_in=False), nn.BatchNorm2d(8))

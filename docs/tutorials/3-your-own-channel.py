@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Your own channel
 #
-# A channel is a class with four methods: what it remembers at the start, what the links of a round
-# are, what arrives over them, and (where there is a formula) how likely that is. Here: a link that
-# is now and then blocked for some rounds in a row, by a truck or a door.
+# A channel is a class with four methods. They return its state at the start, the links of a round,
+# what arrives over them, and (if there is a formula) how likely that is. In this example a link is
+# sometimes blocked for several rounds in a row, by a truck or a door.
 
 # %% parameters
 DATA, ROUNDS, STEPS = "synthetic", 30, 10
@@ -20,10 +20,10 @@ from slimfl.radio import outage_channel
 from slimfl.rng import generator
 
 # %% [markdown]
-# A two-state chain per device, after Gilbert and Elliott. While a link is blocked, its gain is
-# 20 dB lower. What must last from round to round is *state*, plain arrays, so a run can be stopped
-# and goes on to the same bits. Randomness comes from `generator(seed, purpose, round)`, never from
-# the order in which things happen.
+# Each device has a two-state chain, after Gilbert and Elliott. While a link is blocked, its gain is
+# 20 dB lower. Everything that must last from round to round is in the *state*, which consists of
+# plain arrays, so a run can be stopped and resumed with the same bits. Random numbers come from
+# `generator(seed, purpose, round)` and never depend on the order of execution.
 
 
 # %%
@@ -78,8 +78,8 @@ figure.colorbar(picture, ticks=[0.33, 1, 1.67], label="segments").ax.set_ytickla
 _ = axes.set(xlabel="round", ylabel="device", title="blocked links lose several rounds in a row")
 
 # %% [markdown]
-# Does what arrived agree with the formula? The run folder and the report make the same comparison.
-# Blocked rounds come in rows, so the frequency varies more than that of independent ones would.
+# Does this agree with the formula? The run folder and the report make the same comparison. Several
+# blocked rounds follow each other, so the frequency varies more than with independent rounds.
 
 # %%
 expected = run.provenance["expected_shares"]
@@ -87,9 +87,9 @@ for number, share in enumerate(np.ravel(expected)[:2], 1):
     print(f"segment {number}: {(arrived >= number).mean():.0%} arrived, expected {share:.0%}")
 
 # %% [markdown]
-# ## Against a channel without obstacles
+# ## Comparison with a channel without obstacles
 #
-# The same seed, so the same data, batches and fading.
+# The seed is the same, and so are the data, batches and fading.
 
 # %%
 free = slimfl.run(channel="good", **common)
@@ -100,5 +100,5 @@ axes.set(xlabel="round", ylabel="accuracy of 1.0x, %")
 _ = axes.legend()
 
 # %% [markdown]
-# To use it on the command line, in sweeps over processes and in a resumed run, put the class into a
-# module and name it: `radio.model = "mylab.blocked:Blocked"` with `radio.options`.
+# To use the channel on the command line, in parallel sweeps and in resumed runs, put the class into
+# a module and name it: `radio.model = "mylab.blocked:Blocked"` with `radio.options`.

@@ -1,14 +1,13 @@
 # %% [markdown]
 # # A rival method in 60 lines
 #
-# A method answers four questions: which widths it delivers, what a device does in a round, what the
-# server remembers, and how it merges. The loop, the channel, the energy account, checkpoints and
-# reports are there already, and every method meets the same devices, batches and fading.
+# A method answers four questions: which widths it produces, what a device does in a round, what the
+# server remembers, and how it merges. slimfl provides the loop, the channel, the energy account,
+# checkpoints and reports, and every method gets the same devices, batches and fading.
 #
-# Here is a rival to superposition: in every round each device *draws* one width, trains only that,
-# and sends it as one ordinary message. That is ordered dropout, the idea of FjORD, over a radio.
-# The server steps along a decaying sum of the changes (server momentum), so it also has something
-# to remember.
+# Here is a rival to superposition: in every round each device *draws* one width, trains only that
+# width, and sends it as one ordinary message. This is ordered dropout, the idea of FjORD, over a
+# radio. The server adds a decaying sum of the changes (server momentum), so it also has a state.
 
 # %% parameters
 DATA, ROUNDS, STEPS, SEEDS = "synthetic", 15, 20, [0, 1]
@@ -53,8 +52,8 @@ class DrawnWidth:
 # %% [markdown]
 # ## A fair comparison
 #
-# The same seeds, so the same data on the same devices and the same fading. What a message costs
-# follows from what it carries: a wide message is sent at a higher rate and needs a better channel.
+# The seeds are the same, and so are the data on the devices and the fading. The cost of a message
+# follows from its content: a wide message is sent at a higher rate and needs a better channel.
 
 # %%
 runs = slimfl.sweep(
@@ -72,7 +71,8 @@ runs.plot()
 runs.summary()
 
 # %% [markdown]
-# A difference within one deviation over the seeds is a tie. With two seeds almost everything is.
+# A difference within one deviation over the seeds is a tie. With two seeds, almost everything is a
+# tie.
 
 # %%
 for method in ("slimfl", "drawn-width"):
@@ -83,4 +83,5 @@ for method in ("slimfl", "drawn-width"):
     print(f"{method:12} energy: {1e3 * np.mean([run.energy_j for run in some]):.1f} mJ")
 
 # %% [markdown]
-# Put the class into a module to name it anywhere: `method = "mylab.drawn:DrawnWidth"`.
+# Put the class into a module, and you can use it everywhere by its name:
+# `method = "mylab.drawn:DrawnWidth"`.

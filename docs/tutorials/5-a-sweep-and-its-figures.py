@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A sweep and its figures
 #
-# How much do unlike data and a poor channel cost, at each width? `slimfl.sweep` runs every
-# combination, one process per core, and goes on where it stopped if it is called again.
+# How much accuracy do different data and a poor channel cost at each width? `slimfl.sweep` runs
+# every combination, in one process per core, and continues where it stopped if you call it again.
 
 # %% parameters
 DATA, ROUNDS, STEPS = "synthetic", 10, 20
@@ -15,8 +15,8 @@ import numpy as np
 import slimfl
 
 # %% [markdown]
-# A list is several values. With `out="folder"` the runs stay on disk for `slimfl.load`, the report
-# (`slimfl report folder`) and the next call.
+# A list gives several values. With `out="folder"` the runs stay on disk for `slimfl.load`, the
+# report (`slimfl report folder`) and the next call.
 
 # %%
 runs = slimfl.sweep(
@@ -32,9 +32,9 @@ runs = slimfl.sweep(
 runs.summary()
 
 # %% [markdown]
-# ## Accuracy against how alike the data are
+# ## Accuracy and the similarity of the data
 #
-# Points are the mean over seeds, bars go from the lowest to the highest.
+# Points are the mean over seeds; bars reach from the lowest seed to the highest.
 
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
@@ -56,7 +56,7 @@ _ = panels[0].legend()
 # %% [markdown]
 # ## The same with pandas
 #
-# One row per run and round; what differs between the runs has a column of its own.
+# The table has one row per run and round, and a column for every setting that differs between runs.
 
 # %%
 table = runs.to_frame()

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # From a run to a phone
 #
-# A trained network holds several. Here the narrow one leaves the laboratory: as a file that needs
-# neither slimfl nor the weights that its width does not use.
+# A trained network contains one network per width. Here we export the narrow one, as a file that
+# needs neither slimfl nor the weights that its width does not use.
 
 # %% parameters
 DATA, ROUNDS = "fashion-mnist", 10
@@ -25,7 +25,7 @@ run = slimfl.run(dataset=DATA, channel="good", rounds=ROUNDS, out=folder / "run"
 run
 
 # %% [markdown]
-# ## What the widths cost, and what they can do
+# ## The cost and accuracy of each width
 
 # %%
 data = load(DATA)
@@ -49,8 +49,8 @@ _ = axes.set(xlabel="million multiply-adds per image", ylabel="accuracy, %")
 # %% [markdown]
 # ## One width on its own
 #
-# `run.at(0.5)` is an ordinary module of torch's layers. It scores what the run has recorded, to the
-# last image.
+# `run.at(0.5)` is an ordinary module of torch's layers. Its accuracy is what the run recorded, to
+# the last image.
 
 # %%
 small = run.at(0.5)
@@ -72,8 +72,8 @@ print(f"{right} of {len(data.test)} right; the run recorded {recorded}")
 # %% [markdown]
 # ## A file
 #
-# `torch.export` writes the network with its weights. The program that opens it below is another
-# process, which never imports slimfl: so does an app that runs ExecuTorch or ONNX Runtime.
+# `torch.export` writes the network with its weights. The program below opens it in another
+# process, which never imports slimfl, like an app that runs ExecuTorch or ONNX Runtime.
 
 # %%
 example = ready(data.test.images[:1])
@@ -94,5 +94,5 @@ for width in (0.5, 1.0):
 # ## The same in one command
 #
 # `slimfl export RUN --width 0.5,1.0 --format onnx --int8` writes ONNX files with the normalisation
-# inside, checks them against the run to the last image, and adds a manifest and a model card;
+# inside, checks them against the run to the last image, and adds a manifest and a model card.
 # `slimfl pick RUN --max-macs 1e6` says which width fits a budget.

@@ -92,7 +92,7 @@ def run(
     experiments = config.load(Path(path) if path else None, overrides, **values)
     if len(experiments) != len(seeds or [0]):
         raise RequestError(
-            f"run() takes one experiment, and this describes {len(experiments)}; use slimfl.sweep "
+            f"run() takes one experiment and this describes {len(experiments)}; use slimfl.sweep "
             "for several"
         )
     typed = filter(None, map(module_of, config.typed_names(overrides, **values)))
@@ -193,7 +193,8 @@ def _built(experiment: Experiment, dataset: Dataset | None) -> nn.Module:
     """The network that an experiment names, for the images and classes of its data."""
     if experiment.model.name == config.OWN:
         raise RequestError(
-            "this run was made with a network of its author's own: slimfl.load(path, network=...)"
+            "this run was made with a network object, which its folder cannot store; use "
+            "slimfl.load(path, network=...)"
         )
     data = dataset or load_section(experiment.data)
     return build(

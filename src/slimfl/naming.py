@@ -85,16 +85,16 @@ def resolve(
     if module is None:
         known = ", ".join(builtin)
         raise RequestError(
-            f"there is no {kind} {name!r}; choose {known} or one of your own, package.module:Name"
+            f"there is no {kind} {name!r}; choose {known} or your own, package.module:Name"
         )
     if _in_standard_library(module):
         raise RequestError(
-            f"{kind} {name!r} is not one: the standard library has none; name a module of your own"
+            f"{kind} {name!r} cannot be in the standard library; name a module of your own"
         )
     if not _is_trusted(module):
         raise RequestError(
-            f"{kind} {name!r} is not built in, and using it runs the code of {module}: if you know "
-            f"that code, add --trust {module} (in Python: slimfl.trust({module!r}))"
+            f"{kind} {name!r} is not built in, and using it runs the code of {module}; if you "
+            f"trust that code, add --trust {module} (in Python: slimfl.trust({module!r}))"
         )
     part = _import(kind, name)
     # check before the call: a C function or a bound method could be anything
@@ -103,8 +103,7 @@ def resolve(
     home = getattr(part, "__module__", None)
     if not isinstance(home, str) or _in_standard_library(home) or not _is_trusted(home):
         raise RequestError(
-            f"{kind} {name!r} is defined in {home}, not in {module}: name it by the module that "
-            "defines it"
+            f"{kind} {name!r} is defined in {home}, not in {module}; use the module that defines it"
         )
     made: Callable[..., Any] = part
     return made
@@ -154,7 +153,9 @@ def construct(
     try:
         known = inspect.signature(maker).parameters
     except (TypeError, ValueError):
-        raise RequestError(f"{kind} {name!r} is not a function or class that we can call") from None
+        raise RequestError(
+            f"{kind} {name!r} is not a function or class that can be called"
+        ) from None
     given = {key: value for key, value in (offered or {}).items() if key in known}
     try:
         return maker(**given | dict(options))

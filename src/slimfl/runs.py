@@ -153,7 +153,7 @@ class Runs(Sequence[Run]):
         for key in values:
             if any(key not in row for row in rows):
                 known = ", ".join(rows[0]) if rows else "none"
-                raise RequestError(f"these runs do not differ in {key!r}; they have {known}")
+                raise RequestError(f"these runs do not differ in {key!r}; choose from {known}")
         fitting = [
             run
             for run, row in zip(self._runs, rows, strict=True)

@@ -87,4 +87,4 @@ def test_a_table_shows_every_row_also_those_that_lose_or_fail():
     assert "rival" in text
     assert "0.50 (0.40 - 0.60)" in text
     assert "no such luck" in text
-    assert "3.0 (2.5 - 4.0) ms more" in text
+    assert "3.0 (2.5 - 4.0) ms longer" in text

@@ -176,7 +176,7 @@ def test_bound_measures_beside_the_bounds(tmp_path):
         (["--measure", "--smoothness", "2"], "omit --smoothness"),
         (["--measure", "--strong-convexity", "0.1"], "omit --strong-convexity"),
         (["--measure", "--initial-distance-squared", "2"], "omit --initial-distance-squared"),
-        (["--measure", "--devices", "1000000"], "fewer --repetitions or fewer --devices"),
+        (["--measure", "--devices", "1000000"], "reduce --repetitions or --devices"),
         (["--repetitions", "5"], "add --measure"),
         (["--non-iid", "0"], "add --measure"),
         (["--strong-convexity", "2"], "must not exceed --smoothness"),

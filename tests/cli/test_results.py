@@ -37,7 +37,7 @@ def test_compare_takes_a_run_a_group_and_the_folder_above(make_run, tmp_path):
 
 def test_a_folder_without_runs_is_refused(tmp_path):
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    with pytest.raises(RequestError, match="is not a run folder and holds none"):
+    with pytest.raises(RequestError, match="is not a run folder and contains none"):
         runner.invoke(app, ["compare", str(tmp_path)], catch_exceptions=False)
 
 

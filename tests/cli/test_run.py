@@ -224,7 +224,7 @@ def test_an_interrupted_run_says_how_to_resume(number, status, on, tmp_path):
     assert child.returncode == status, error
     last = error.splitlines()[-1]
     assert last == (
-        f"slimfl: interrupted; `slimfl resume '{group}'` goes on from the last complete round"
+        f"slimfl: interrupted; `slimfl resume '{group}'` continues after the last complete round"
     )
     assert "Traceback" not in error
     assert not list(group.rglob("*.tmp"))

@@ -63,7 +63,7 @@ def test_cifar10_is_read_record_by_record(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"short", "not whole records"), (bytes([10]) + bytes(3072), "a label above 9")],
+    [(b"short", "not a multiple of 3073"), (bytes([10]) + bytes(3072), "a label above 9")],
 )
 def test_what_is_not_cifar10_is_refused(tmp_path, content, words):
     write_cifar10(tmp_path)

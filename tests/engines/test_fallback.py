@@ -119,7 +119,7 @@ def test_native_computes_what_it_says_it_supports(step, widths):
     assert native.supports(work) is None
     if step == "one-width" and len(widths) > 1:
         for engine in engines:
-            with pytest.raises(RequestError, match=f"one width, and {len(widths)} are"):
+            with pytest.raises(RequestError, match=f"one width, but {len(widths)} are"):
                 list(engine.train(1, sim.global_model, [Task(3, work)]))
         return
     [a], [b] = (engine.train(1, sim.global_model, [Task(3, work)]) for engine in engines)
@@ -150,5 +150,5 @@ def test_options_of_what_is_built_in_are_refused():
         {"radio": {"options": {"correlation": 0.1}}},
         {"method_options": {"weak": 2}},
     ):
-        with pytest.raises(RequestError, match="is for a part of your own"):
+        with pytest.raises(RequestError, match="works only with your own part"):
             build(tree)

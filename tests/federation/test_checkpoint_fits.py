@@ -254,7 +254,9 @@ def test_memory_of_other_names_or_shapes_is_refused(with_memory, misfit):
 def test_memory_where_there_should_be_none_is_refused(stopped):
     for file in (stopped / "checkpoints").glob("round-*.safetensors"):
         rewrite(file, set_to("method/velocity", lambda v: np.zeros(3)))
-    assert_refused(stopped, "method, channel, clock and belief keep nothing", "'method/velocity': (3,)")
+    assert_refused(
+        stopped, "method, channel, clock and belief keep nothing", "'method/velocity': (3,)"
+    )
 
 
 def test_memory_that_fits_is_used(with_memory):
@@ -278,4 +280,5 @@ def test_options_of_own_parts_are_settings_like_others(with_memory, key, value):
     assert section in text
     entry = f"{key} = {value}\n"
     file.write_text(text.replace(section, section + entry, 1) if section else entry + text)
-    assert_refused(with_memory, "made with other settings", "momentum" if not section else "0.5")
+    names = "momentum" if not section else "0.5"
+    assert_refused(with_memory, "made with settings that differ", names)

@@ -235,7 +235,7 @@ def test_what_is_named_is_not_taken_for_own(tmp_path):
 
 def test_an_own_method_cannot_pass_for_a_built_in_one():
     for name in ("slimfl", "vanilla-0.5x", "vanilla-1.5x"):
-        with pytest.raises(slimfl.RequestError, match="another name"):
+        with pytest.raises(slimfl.RequestError, match="rename your own method"):
             slimfl.run(method=Narrow(name=name), data__dataset="synthetic", rounds=1)
 
 

@@ -90,5 +90,5 @@ def test_reading_goes_on_where_it_ended(ran, tmp_path):
     narrow = json.loads(third)
     del narrow["accuracy"]["0.5x"]
     file.write_bytes(first + second + json.dumps(narrow).encode() + b"\n")
-    with pytest.raises(DamageError, match=r"line 3 of .* has other widths"):
+    with pytest.raises(DamageError, match=r"line 3 of .* has widths that differ"):
         list(read_on(file, experiment, after_second))

@@ -317,7 +317,7 @@ class TestDamagedMetrics:
         file.write_bytes(b"".join(line + b"\n" for line in lines))
         with caplog.at_level(logging.WARNING):
             slimfl.resume(path)
-        assert "starts over" in caplog.text or "goes on after round 13" in caplog.text
+        assert "starts over" in caplog.text or "continues after round 13" in caplog.text
         assert [line["round"] for line in metrics(path)] == list(range(1, 15))
         assert_same_run(path, never_stopped)
 

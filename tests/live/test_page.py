@@ -213,7 +213,7 @@ def test_a_stranger_sees_nothing(browser, served, folder):
     write_run(folder / "secret")
     for url in (f"http://127.0.0.1:{served.port}/", f"http://127.0.0.1:{served.port}/wrong-token/"):
         browser.get(url)
-        assert "lacks the token" in browser.execute_script("return document.body.innerText")
+        assert "token is missing" in browser.execute_script("return document.body.innerText")
     # a foreign page, here of another origin, gets no answer to read
     browser.get("data:text/html,<p>foreign")
     script = (

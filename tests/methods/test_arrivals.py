@@ -83,5 +83,5 @@ def test_the_weights_are_counted_per_parameter():
 
 def test_a_method_that_reads_single_updates_cannot_go_around_a_filter_on_the_mean():
     behind_noise = Arrivals(np.zeros(1, np.float32), iter([]), lambda running: None)
-    with pytest.raises(RequestError, match="single updates"):
+    with pytest.raises(RequestError, match="individual updates"):
         list(behind_noise)

@@ -67,7 +67,7 @@ def test_the_digest_sees_every_value(table):
         ("1.0,100.0", "1.5,100.0", "availability is '1.5'"),
         ("phone", "pho ne", "is no name"),
         ("phone", "", "is no name"),
-        ("0,phone", "1,phone", "device 0 is next"),
+        ("0,phone", "1,phone", "instead of device 0"),
         (",17", "", "11 values for 12 columns"),
         (",17", ",17,18", "13 values for 12 columns"),
         ("phone", "x" * 5000, "4096 characters"),

@@ -113,5 +113,5 @@ def test_presets_suit_any_widths(preset, widths):
 
 
 def test_a_width_that_the_network_does_not_have_is_refused():
-    with pytest.raises(RequestError, match=r"no width 0.25; give a max_width of 0.5, 1"):
+    with pytest.raises(RequestError, match=r"no width 0.25; choose a max_width from 0.5, 1"):
         drawn(max_width=0.25)

@@ -19,7 +19,7 @@ def test_partition_bars_are_the_counts():
     (axes,) = partition_figure([[30, 10], [0, 60], [5, 5]], "title").axes
     assert [bar.get_width() for bar in axes.patches] == [30, 0, 5, 10, 60, 5]
     assert axes.get_title(loc="left") == "title"
-    with pytest.raises(RequestError, match="distributed no data"):
+    with pytest.raises(RequestError, match="not distributed its data"):
         partition_figure([], "")
 
 

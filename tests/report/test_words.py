@@ -35,7 +35,8 @@ def test_a_lead_is_counted_in_points(make_run):
         "10.0 points ahead of Vanilla FL-0.5x (70.5 %)."
     )
     assert "tie: 0.0 points apart, within their combined deviation (10.0)." in said[1]
-    assert "one run of SlimFL, 1.00 J with a run of Vanilla FL for each (2.00 times" in said[2]
+    costs = "one run of SlimFL and 1.00 J with one run of Vanilla FL per width (2.00 times"
+    assert costs in said[2]
     assert any("one seed" in note for note in caveats(summarise(runs)))
 
 

@@ -110,7 +110,7 @@ def test_length_is_a_reason_only_where_it_can_be():
     same = accuracies((55, 60), (55, 60))
     assert reason(same, SCALES["small"]) == ""
     assert "quick look" in reason(above, SCALES["small"])
-    assert reason(above, SCALES["standard"]).startswith("Not the length")
+    assert reason(above, SCALES["standard"]).startswith("The length is not the reason")
     assert "fewer rounds may be the reason" in reason(below, SCALES["standard"])
     assert "unknown" in reason(below, SCALES["paper"])
     computed = RECIPES["fig4"].show(LONG, {}).claims[1]

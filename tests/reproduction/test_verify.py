@@ -113,7 +113,7 @@ def test_only_rounds_of_the_machine_that_began_are_compared(entry):
 def test_cells_are_chosen_at_random_and_an_empty_archive_is_told(entry, tmp_path):
     assert {choose(range(6), 1)[0] for _ in range(200)} == set(range(6))
     assert sorted(choose(range(3), 9)) == [0, 1, 2]
-    with pytest.raises(RequestError, match="no cell"):
+    with pytest.raises(RequestError, match="contains no runs"):
         archived(tmp_path, [entry[0]])
 
 

@@ -37,7 +37,7 @@ def test_find_takes_runs_and_folders_of_runs(paper_runs):
     [
         (lambda path: path / "absent", "there is no folder"),
         (lambda path: (path / "file.txt").write_text("x") and path / "file.txt", "is a file"),
-        (lambda path: (path / "empty").mkdir() or path / "empty", "holds none"),
+        (lambda path: (path / "empty").mkdir() or path / "empty", "contains none"),
     ],
 )
 def test_what_is_no_run_is_refused_with_a_sentence(tmp_path: Path, make, words):

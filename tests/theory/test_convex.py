@@ -51,7 +51,7 @@ def global_loss(problem, model):
 def test_widths_are_the_leading_coordinates(uneven):
     assert uneven.segments.segment_of.tolist() == [0, 0, 1, 1, 1, 2, 2]
     assert np.bincount(ridge_problem((0.25,) * 4).segments.segment_of).tolist() == [4] * 4
-    with pytest.raises(RequestError, match="take fewer"):
+    with pytest.raises(RequestError, match="use fewer"):
         ridge_problem((0.25,) * 4, dimension=3)
 
 

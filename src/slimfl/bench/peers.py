@@ -34,7 +34,7 @@ def peer_runner(folder: Path, work: Work, cache: Path = CACHE) -> Runner:
     """The peer as a runner of the bench; creates its environment if necessary."""
     if work.kind != "fedavg" or work.cohort not in (None, work.devices):
         raise RequestError(
-            f"The peer {folder.name!r} does federated averaging with all devices only: ask for the "
+            f"The peer {folder.name!r} only does federated averaging with all devices; ask for the "
             "work 'fedavg' without a cohort."
         )
     python = prepare_environment(folder, cache)

@@ -86,7 +86,7 @@ class Runner:
             if not line:
                 assert process.stderr is not None
                 last = (process.stderr.read().strip().splitlines() or ["no message"])[-1]
-                raise RunError(f"the runner {self.name!r} of the bench failed: {last}")
+                raise RunError(f"the runner {self.name!r} failed: {last}")
             answers.append(json.loads(line))
         return answers
 

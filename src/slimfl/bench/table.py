@@ -16,7 +16,7 @@ def tables(document: dict[str, Any]) -> RenderableType:
         parts.append(_runners(kind, row))
         if "flower_overhead_ms" in row:
             more = _range(row["flower_overhead_ms"], ".1f")
-            parts.append(f"through Flower and Ray a device takes {more} ms more in a round")
+            parts.append(f"through Flower and Ray, a device takes {more} ms longer per round")
     if "growth" in document:
         parts += [_growth(document["growth"]), _summary(document)]
     return Group(*parts)

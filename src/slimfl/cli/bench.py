@@ -11,7 +11,7 @@ from slimfl.cli.output import Json, aside, check_writable, show, show_json
 
 def bench(
     repetitions: Annotated[
-        int, typer.Option(help="How often each engine does the work.", min=2, max=1000)
+        int, typer.Option(help="Number of repetitions per engine.", min=2, max=1000)
     ] = 5,
     images: Annotated[
         int, typer.Option(help="Images per repetition.", min=64, max=10_000_000)
@@ -19,12 +19,12 @@ def bench(
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
     ] = False,
-    peers_dir: Annotated[Path, typer.Option(help="Where their runners are.")] = Path(
-        "benchmarks/peers"
-    ),
+    peers_dir: Annotated[
+        Path, typer.Option(help="Folder with the runners of other frameworks.")
+    ] = Path("benchmarks/peers"),
     out: Annotated[
         Path | None,
-        typer.Option(help="Also write the JSON document here.", show_default="nowhere"),
+        typer.Option(help="Also write the JSON document to this file.", show_default="nowhere"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -42,7 +42,7 @@ def bench(
 
     found = find_peers(peers_dir) if peers else []
     if peers and not found:
-        raise RequestError(f"there are no runners in {peers_dir}; give --peers-dir another folder")
+        raise RequestError(f"{peers_dir} contains no runners; give another folder with --peers-dir")
     if out is not None:
         check_writable(out)  # before the work, not after it
     document = benchmark(

@@ -65,18 +65,21 @@ def bound(
     rounds: Annotated[int, typer.Option(help="Number of rounds.", min=1, max=10_000_000)] = 1000,
     measure: Annotated[
         bool,
-        typer.Option(
-            "--measure", help="Train a ridge regression over this link beside the bounds."
-        ),
+        typer.Option("--measure", help="Compare with a ridge regression trained over this link."),
     ] = False,
     repetitions: Annotated[
         int | None,
-        typer.Option(help="Of the measurement.", min=2, max=1_000_000, show_default="100"),
+        typer.Option(
+            help="Number of repetitions of the measurement.",
+            min=2,
+            max=1_000_000,
+            show_default="100",
+        ),
     ] = None,
     non_iid: Annotated[
         float | None,
         typer.Option(
-            help="How much the data of the measured devices differ; 0 is IID.",
+            help="How much the data of the measured devices differ; 0 means IID.",
             min=0,
             max=1e6,
             show_default="0",
@@ -88,10 +91,10 @@ def bound(
 ) -> None:
     """Compute theorem 1's bound on the optimality gap.
 
-    The paper's bound and the sharper one stand beside each other.
+    Shows the paper's bound and a sharper one.
 
-    With --measure, L, mu and Delta_1 are those of a ridge regression with nested widths, whose
-    training under theorem 1's learning rate is drawn into the same figure.
+    With --measure, L, mu and Delta_1 are those of a ridge regression with nested widths. It is
+    trained with theorem 1's learning rate and drawn into the same figure.
     """
     from slimfl.errors import RequestError
     from slimfl.theory.bound import optimal_weights
@@ -139,7 +142,7 @@ def _check_options(
     if not measure:
         for name, given in measurement.items():
             if given is not None:
-                raise RequestError(f"{name} belongs to a measurement; add --measure or omit it")
+                raise RequestError(f"{name} needs --measure; add --measure or omit {name}")
         smoothness = constants["--smoothness"] or DEFAULTS["--smoothness"]
         if (constants["--strong-convexity"] or DEFAULTS["--strong-convexity"]) > smoothness:
             raise RequestError("--strong-convexity must not exceed --smoothness")
@@ -147,7 +150,7 @@ def _check_options(
     for name, given in constants.items():
         if given is not None and name != "--delta":
             raise RequestError(
-                f"with --measure, L, mu and Delta_1 are those of the measured problem; omit {name}"
+                f"--measure takes L, mu and Delta_1 from the measured problem; omit {name}"
             )
 
 
@@ -157,12 +160,12 @@ def _check_size(devices: int, repetitions: int, rounds: int) -> None:
     if devices * repetitions > MOST_DEVICES:
         raise RequestError(
             f"{repetitions} repetitions of {devices} devices need too much memory; "
-            "take fewer --repetitions or fewer --devices"
+            "reduce --repetitions or --devices"
         )
     if devices * repetitions * rounds > MOST_GRADIENTS:
         raise RequestError(
             f"{rounds} rounds of {repetitions} repetitions of {devices} devices take too long; "
-            "take fewer --rounds"
+            "reduce --rounds"
         )
 
 
@@ -289,7 +292,7 @@ def _show(document: dict[str, Any], devices: int) -> None:
     title = "Theorem 1: E[F] - F* after t rounds is at most"
     if "measurement" in document:
         columns |= {"measured": "measured\nmean", "low": "5%", "high": "95%"}
-        title = "Theorem 1 beside a measurement of F - F* after t rounds"
+        title = "Theorem 1 and a measurement of F - F* after t rounds"
     table = Table(title=title)
     for heading in ("t", "learning\nrate", *columns.values()):
         table.add_column(heading, justify="right")
@@ -323,7 +326,7 @@ def _measurement_in_words(document: dict[str, Any]) -> list[str]:
         f"Measured on a ridge regression with L = {document['smoothness']:.4g}, mu = "
         f"{document['strong_convexity']:.4g}, Delta_1 = "
         f"{document['initial_distance_squared']:.4g}, {told['repetitions']} repetitions: the gap "
-        + (" and ".join(verdicts) or "has no bound, as a segment never arrives")
+        + (" and ".join(verdicts) or "has no bound, because a segment never arrives")
         + ".",
         f"Variance of the global gradient at the optimum: {variance['noise']:.4g} from sampling, "
         f"{variance['selection']:.4g} from which devices were decoded.",

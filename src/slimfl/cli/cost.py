@@ -25,16 +25,16 @@ def cost(
     model: Annotated[
         str, typer.Argument(help="ul-mobilenet, us-mobilenet, resnet, or package.module:Name.")
     ],
-    widths: Annotated[str, typer.Option(help="Ascending, ending in 1.0.")] = "0.5,1.0",
-    image: Annotated[str, typer.Option(help="Channels, rows and columns.")] = "1,28,28",
+    widths: Annotated[str, typer.Option(help="Widths, ascending, ending with 1.0.")] = "0.5,1.0",
+    image: Annotated[str, typer.Option(help="Channels, rows and columns of an image.")] = "1,28,28",
     bits_per_parameter: Annotated[
-        float, typer.Option(help="What one parameter takes on the air.", min=1, max=1e6)
+        float, typer.Option(help="Bits per transmitted parameter.", min=1, max=1e6)
     ] = 32.0,
     json: Json = False,
 ) -> None:
     """Count parameters, multiply-adds and bits per width.
 
-    For the paper's network, the paper's numbers stand beside them.
+    For the paper's network, the table also shows the paper's numbers.
     """
     from slimfl import config, nn
     from slimfl.errors import RequestError
@@ -50,7 +50,7 @@ def cost(
     try:
         costs = nn.cost(network, listed.widths, (channels, rows, columns), bits_per_parameter)
     except RuntimeError as error:
-        raise RequestError(f"{model!r} does not take such images: {error}") from None
+        raise RequestError(f"{model!r} cannot process images of this size: {error}") from None
     comparable = model == "ul-mobilenet" and (channels, rows, columns) == (1, 28, 28)
     paper = {row.width: PAPER[row.width] for row in costs if comparable and row.width in PAPER}
     if json:

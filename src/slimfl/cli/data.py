@@ -10,7 +10,7 @@ from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 data = typer.Typer(
     cls=PlainGroup,
-    help="Datasets: list them, fetch one, show how devices share one.",
+    help="List, download and show datasets.",
     no_args_is_help=True,
 )
 
@@ -34,7 +34,7 @@ def list_(json: Json = False) -> None:
 
     table = Table("dataset", "files")
     for name, where in found.items():
-        table.add_row(name, where or f"not here yet; `slimfl data fetch {name}`")
+        table.add_row(name, where or f"not downloaded yet; run `slimfl data fetch {name}`")
     show(table)
 
 
@@ -44,12 +44,12 @@ def fetch(
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
-    """Obtain a dataset and verify its checksums."""
+    """Find or download a dataset and verify its checksums."""
     from slimfl.data import SOURCES, load, locate
     from slimfl.errors import RequestError
 
     if name not in SOURCES:
-        raise RequestError(f"there is no dataset {name!r} to fetch; choose {', '.join(SOURCES)}")
+        raise RequestError(f"there is no dataset {name!r} to download; choose {', '.join(SOURCES)}")
     folder = locate(name, data_dir)
     dataset = load(name, data_dir)
     document = {
@@ -74,7 +74,10 @@ def show_partition(
     ] = "fashion-mnist",
     alpha: Annotated[
         float | None,
-        typer.Option(help="Dirichlet concentration: smaller is less alike.", show_default="1"),
+        typer.Option(
+            help="Dirichlet concentration; with smaller values, devices differ more.",
+            show_default="1",
+        ),
     ] = None,
     devices: Annotated[
         int | None, typer.Option(help="Number of devices.", show_default="10")
@@ -85,10 +88,10 @@ def show_partition(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the partition.")] = 0,
     data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option(help="The figure to write.")] = Path("figures/partition.png"),
+    out: Annotated[Path, typer.Option(help="File for the figure.")] = Path("figures/partition.png"),
     json: Json = False,
 ) -> None:
-    """Draw who holds how many samples of each class.
+    """Draw how many samples of each class every device holds.
 
     This is the paper's figure 3.
     """

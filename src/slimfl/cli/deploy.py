@@ -25,21 +25,25 @@ def init(
     folder: Folder,
     devices: Annotated[int, typer.Option(help="Number of devices.", min=1, max=10_000)] = 3,
     host: Annotated[
-        str, typer.Option(help="The server's name or address, as the devices reach it.")
+        str, typer.Option(help="Host name or address at which the devices reach the server.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The server's port.", min=1, max=65535)] = 8000,
     device_port: Annotated[
         int,
-        typer.Option(help="Device 0's own port on loopback; others count up.", min=1, max=65535),
+        typer.Option(
+            help="Loopback port of device 0; each further device uses the next one.",
+            min=1,
+            max=65535,
+        ),
     ] = 9094,
     bind: Annotated[
         str | None,
-        typer.Option(help="The one address to listen on.", show_default="that of --host"),
+        typer.Option(help="Address to listen on.", show_default="the address of --host"),
     ] = None,
     control_port: Annotated[
         int | None,
         typer.Option(
-            help="The SuperLink's own port on loopback, for the owner of the kit.",
+            help="Loopback port of the SuperLink, for the owner of the kit.",
             min=1,
             max=65535,
             show_default="the port after --port",
@@ -48,8 +52,8 @@ def init(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Where the devices' data are, if all have them at one place.",
-            show_default="each device's own",
+            help="Folder with the devices' data, if it is the same on all.",
+            show_default="set on each device",
         ),
     ] = None,
     json: Json = False,
@@ -73,9 +77,9 @@ def init(
         show_json({"kit": kit.path, "address": kit.address, "devices": devices})
         return
     aside().print(
-        f"{folder} holds a federation of {devices} devices with the server at "
-        f"{kit.address}. On this machine: slimfl deploy up {folder}. On others: copy "
-        "server/ and device-*/ each to its machine (docs/deployment.md).",
+        f"{folder} describes a federation of {devices} devices with the server at {kit.address}. "
+        f"To run it on this machine: slimfl deploy up {folder}. To run it on separate machines, "
+        "copy server/ and each device-*/ to its machine; see docs/deployment.md.",
         highlight=False,
         soft_wrap=True,
     )
@@ -85,13 +89,13 @@ def init(
 def up(
     folder: Folder,
     server_only: Annotated[
-        bool, typer.Option("--server-only", help="Start the server, and register the devices.")
+        bool, typer.Option("--server-only", help="Start only the server, and register the devices.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Start the server and the devices on this machine.
 
-    Returns when all of them are there.
+    Returns when all of them are running.
     """
     federation = _federation(folder)
     federation.up(server_only)
@@ -100,13 +104,13 @@ def up(
 
 @deploy.command(cls=PlainCommand)
 def status(folder: Folder, json: Json = False) -> None:
-    """Say what runs here and which devices the server sees."""
+    """Show local processes and the devices that the server sees."""
     _show(_federation(folder), json)
 
 
 @deploy.command(cls=PlainCommand)
 def down(folder: Folder, json: Json = False) -> None:
-    """End all processes of the kit on this machine."""
+    """Stop all processes of the kit on this machine."""
     federation = _federation(folder)
     federation.down()
     _show(federation, json)
@@ -114,9 +118,9 @@ def down(folder: Folder, json: Json = False) -> None:
 
 @deploy.command(cls=PlainCommand)
 def register(folder: Folder, json: Json = False) -> None:
-    """Register all devices' keys with a running server.
+    """Register the keys of all devices with a running server.
 
-    For a server that `slimfl deploy up` did not start.
+    Use it for a server that `slimfl deploy up` did not start.
     """
     federation = _federation(folder)
     federation.register()
@@ -129,7 +133,7 @@ def revoke(
     device: Annotated[int, typer.Argument(help="The number of the device.", min=0)],
     json: Json = False,
 ) -> None:
-    """Refuse a device from now on."""
+    """Revoke the key of a device; the server refuses it from now on."""
     federation = _federation(folder)
     federation.revoke(device)
     _show(federation, json)

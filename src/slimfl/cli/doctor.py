@@ -11,7 +11,7 @@ EXTRAS = ("tensorboard", "mlflow", "wandb")
 
 
 def doctor(json: Json = False) -> None:
-    """Check engines, data, extras and disk.
+    """Check the engines, data, extras and disk of this machine.
 
     Says what is missing and how to get it.
     """
@@ -49,7 +49,9 @@ def _engines() -> list[dict[str, Any]]:
     from slimfl.engines.native_engine import native_module
 
     cuda = torch.cuda.is_available()
-    gpu = torch.cuda.get_device_name() if cuda else "torch finds no CUDA device; the CPU is used"
+    gpu = (
+        torch.cuda.get_device_name() if cuda else "torch finds no CUDA device; slimfl uses the CPU"
+    )
     tuned = tune_allocator()
     native = native_module()
     return [
@@ -86,7 +88,9 @@ def _data() -> list[dict[str, Any]]:
         try:
             findings.append(_finding(name, True, str(locate(name, fetch=False))))
         except RequestError:
-            findings.append(_finding(name, False, f"not here; `slimfl data fetch {name}`"))
+            findings.append(
+                _finding(name, False, f"not downloaded yet; run `slimfl data fetch {name}`")
+            )
     return findings
 
 
@@ -102,4 +106,4 @@ def _extras() -> list[dict[str, Any]]:
 
 def _disk() -> dict[str, Any]:
     free = shutil.disk_usage(".").free
-    return _finding("disk", free > 1e9, f"{free / 1e9:.0f} GB free here")
+    return _finding("disk", free > 1e9, f"{free / 1e9:.0f} GB free in this folder")

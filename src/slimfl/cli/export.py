@@ -10,9 +10,7 @@ from slimfl.cli.trusting import Trust, allow
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder with the files of the run's dataset.", show_default="found or fetched"
-    ),
+    typer.Option(help="Folder with the run's dataset.", show_default="search, then download"),
 ]
 Preset = Annotated[
     str,
@@ -26,19 +24,19 @@ Preset = Annotated[
 def export(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     width: Annotated[
-        str | None, typer.Option(help="Widths such as 0.5,1.0.", show_default="all of the run")
+        str | None, typer.Option(help="Widths, e.g. 0.5,1.0.", show_default="all widths of the run")
     ] = None,
     format: Annotated[
         str,
-        typer.Option(help="onnx, torch (Python text and safetensors) or safetensors; or several."),
+        typer.Option(help="onnx, torch (Python code and safetensors) or safetensors, or a list."),
     ] = "onnx",
-    int8: Annotated[bool, typer.Option("--int8", help="Quantised ONNX files as well.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Also write quantised ONNX files.")] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="Measure the latency of one image on one core.")
     ] = False,
     energy: Preset = "horowitz-45nm",
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write.", show_default="RUN/export")
+        Path | None, typer.Option(help="Folder for the files.", show_default="RUN/export")
     ] = None,
     data_dir: DataDir = None,
     trust: Trust = None,
@@ -63,8 +61,8 @@ def export(
     for model in manifest.models:
         if model.precision == "float32" and model.run_accuracy not in (None, model.accuracy):
             aside().print(
-                f"{model.name}: accuracy is {model.accuracy} here and {model.run_accuracy} in the "
-                "run; another processor may round otherwise"
+                f"{model.name}: the accuracy is {model.accuracy} here and {model.run_accuracy} in "
+                "the run; another processor may round differently"
             )
     if json:
         show_json({"folder": folder, "manifest": manifest.as_json()})
@@ -104,21 +102,22 @@ def export(
 def pick(
     run: Annotated[Path, typer.Argument(help="Run folder, or the folder of an export.")],
     max_macs: Annotated[
-        float | None, typer.Option(help="Most multiply-adds per image.", show_default="no limit")
+        float | None, typer.Option(help="Maximum multiply-adds per image.", show_default="no limit")
     ] = None,
     max_energy_j: Annotated[
-        float | None, typer.Option(help="Most joules per image.", show_default="no limit")
+        float | None, typer.Option(help="Maximum joules per image.", show_default="no limit")
     ] = None,
     min_accuracy: Annotated[
         float | None,
         typer.Option(
-            help="Least accuracy on the test images, from 0 to 1.", show_default="no limit"
+            help="Minimum accuracy on the test images, from 0 to 1.", show_default="no limit"
         ),
     ] = None,
     max_latency_ms: Annotated[
         float | None,
         typer.Option(
-            help="Most milliseconds per image; measured here for a run.", show_default="no limit"
+            help="Maximum milliseconds per image; measured now for a run folder.",
+            show_default="no limit",
         ),
     ] = None,
     energy: Annotated[
@@ -136,7 +135,7 @@ def pick(
     trust: Trust = None,
     json: Json = False,
 ) -> None:
-    """Choose the width that keeps the limits, and say why."""
+    """Choose the best width within the given limits, and say why."""
     from dataclasses import asdict
 
     from slimfl.errors import RequestError
@@ -152,7 +151,7 @@ def pick(
         check_writable(plot)
     if (run / MANIFEST).is_file():
         if energy is not None:
-            raise RequestError("an export has its energy preset already: leave out --energy")
+            raise RequestError("an export already has an energy preset; omit --energy")
         table = from_export(read_manifest(run))
     else:
         measure = max_latency_ms is not None

@@ -47,5 +47,5 @@ def resumed_by(command: str) -> Iterator[None]:
     try:
         yield
     except Interrupted as interrupted:
-        interrupted.way_on = f"`{command}` goes on from the last complete round"
+        interrupted.way_on = f"`{command}` continues after the last complete round"
         raise

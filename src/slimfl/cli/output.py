@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output, nothing else.")
+    bool, typer.Option("--json", help="Print only one JSON document on standard output.")
 ]
 On = Annotated[
     str | None,
     typer.Option(
-        help="Runs side by side: local (one per core), ray, or ray://HOST:PORT.",
-        show_default="one after another, on all cores",
+        help="Run in parallel: local (one run per core), ray, or ray://HOST:PORT.",
+        show_default="one run after the other, on all cores",
     ),
 ]
 Place = Annotated[
     str,
-    typer.Option("--on", help="Runs side by side: local (one per core), ray, or ray://HOST:PORT."),
+    typer.Option("--on", help="Run in parallel: local (one per core), ray, or ray://HOST:PORT."),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option(help="Where the dataset's files are.", show_default="found or fetched"),
+    typer.Option(help="Folder with the dataset.", show_default="search, then download"),
 ]
 
 

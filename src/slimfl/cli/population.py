@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 population = typer.Typer(
     name="population",
-    help="Who the devices of an experiment are.",
+    help="Show the devices of an experiment.",
     no_args_is_help=True,
     cls=PlainGroup,
 )
@@ -25,7 +25,7 @@ MOST_LISTED = 10_000
 
 @population.callback()
 def _population() -> None:
-    """Who the devices of an experiment are."""
+    """Show the devices of an experiment."""
 
 
 @population.command("show", cls=PlainCommand)
@@ -36,26 +36,32 @@ def show_population(
     preset: Annotated[
         str | None, typer.Option(help="paper, cell, phones or sensors.", show_default="paper")
     ] = None,
-    devices: Annotated[int | None, typer.Option(help="How many.", show_default="10")] = None,
-    method: Annotated[
-        str | None, typer.Option(help="Whose signals are sent.", show_default="slimfl")
+    devices: Annotated[
+        int | None, typer.Option(help="Number of devices.", show_default="10")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the draws.", show_default="0")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Method whose signals are sent.", show_default="slimfl")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the random draws.", show_default="0")
+    ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
+        typer.Option("--set", help="Set any other key, e.g. radio.noise_dbm=-40; may be repeated."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Picture of the cell: .png, .pdf or .svg.", show_default="none"),
+        typer.Option(
+            help="File for a picture of the cell: .png, .pdf or .svg.", show_default="none"
+        ),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(help="devices.csv to write.", show_default="none")
+        Path | None, typer.Option(help="File for the table of devices.", show_default="none")
     ] = None,
     trust: Trust = None,
     json: Json = False,
 ) -> None:
-    """Show where devices are and how often each would be heard."""
+    """Show where the devices are and how often each would be heard."""
     from slimfl import config
     from slimfl.errors import RequestError
     from slimfl.federation.prospect import prospect
@@ -84,7 +90,9 @@ def show_population(
         from slimfl.report import cell_figure, save
 
         if seen.delivered is None:
-            raise RequestError("this channel does not say how often devices are heard: leave --out")
+            raise RequestError(
+                "this channel has no formula for how often devices are heard; omit --out"
+            )
         save(cell_figure(seen.population, seen.delivered, first.model.widths), out)
     document = _document(seen, first.model.widths, first.method)
     if json:
@@ -167,8 +175,8 @@ def _table(document: dict[str, Any]) -> Any:
     table = Table(
         title=f"{document['devices']:,} devices",
         title_justify="left",
-        caption="lowest..median..highest; heard: % of the rounds that ask a device, by "
-        f"{document['method']}, one line per segment",
+        caption="lowest..median..highest; heard: % of rounds in which a device that is asked is "
+        f"decoded, with {document['method']}, one line per segment",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -186,7 +194,7 @@ def _table(document: dict[str, Any]) -> Any:
             _range(one["macs_per_s"], 1e-6),
             _range(one["battery_j"]),
             _range(one["availability"], 100),
-            "\n".join(heard) or "not known",
+            "\n".join(heard) or "unknown",
         )
     return table
 

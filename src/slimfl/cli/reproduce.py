@@ -32,13 +32,13 @@ class MakeByDefault(PlainGroup):
 
 reproduce = typer.Typer(
     cls=MakeByDefault,
-    help="Reproduce the paper. Without one of these commands: make, so that `slimfl reproduce "
-    "table3` makes table III; `slimfl reproduce make --help` has its options.",
+    help="Reproduce the paper. `make` is the default command: `slimfl reproduce table3` makes "
+    "table III. `slimfl reproduce make --help` lists its options.",
 )
 
-Cache = Annotated[Path, typer.Option(help="Folder of the runs; what is there is not run again.")]
+Cache = Annotated[Path, typer.Option(help="Folder for the runs; finished runs are not repeated.")]
 Archive = Annotated[
-    Path, typer.Option(help="Folder of packed runs; what is further there is taken from there.")
+    Path, typer.Option(help="Folder of packed runs, used if they have more rounds than the cache.")
 ]
 CACHE, ARCHIVE = Path("reproduction/cells"), Path("results/cells")
 
@@ -52,7 +52,7 @@ def make(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="table1, table3 to table7, fig2 to fig7, choices, all (of these), or vanilla.",
+            help="table1, table3 to table7, fig2 to fig7, choices, all of these (all), or vanilla.",
             show_default="all",
         ),
     ] = None,
@@ -65,21 +65,19 @@ def make(
     archive: Archive = ARCHIVE,
     workers: Annotated[
         int | None,
-        typer.Option(help="Runs at a time.", min=1, max=1024, show_default="one per core"),
+        typer.Option(help="Number of parallel runs.", min=1, max=1024, show_default="one per core"),
     ] = None,
     on: Place = "local",
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Run nothing: show the runs that are there.")
+        bool, typer.Option("--as-is", help="Run nothing; show the existing runs.")
     ] = False,
     check: Annotated[
         Path | None,
-        typer.Option(
-            help="Compare with the results.json of an earlier one.", show_default="no comparison"
-        ),
+        typer.Option(help="Compare with an earlier results.json.", show_default="no comparison"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make tables and figures beside the paper's.
+    """Recreate tables and figures of the paper and compare them.
 
     Each gets a verdict.
     """
@@ -124,17 +122,18 @@ def make(
 @reproduce.command(cls=PlainCommand)
 def status(
     what: Annotated[
-        list[str] | None, typer.Argument(help="Of which exhibits.", show_default="all")
+        list[str] | None, typer.Argument(help="Tables and figures.", show_default="all")
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, small, standard or paper.")] = "standard",
     cache: Cache = CACHE,
     archive: Archive = ARCHIVE,
     workers: Annotated[
-        int | None, typer.Option(help="Runs at a time.", min=1, show_default="one per core")
+        int | None,
+        typer.Option(help="Number of parallel runs.", min=1, show_default="one per core"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say how far the runs are, and how long the rest will take."""
+    """Show the progress of the runs and the time left."""
     from slimfl.engines.cores import available_cores
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.cells.status import status as look
@@ -148,12 +147,12 @@ def status(
 @reproduce.command(cls=PlainCommand)
 def pack(
     cache: Cache = CACHE,
-    archive: Annotated[Path, typer.Option(help="Folder to pack into.")] = ARCHIVE,
+    archive: Annotated[Path, typer.Option(help="Folder for the packed runs.")] = ARCHIVE,
     json: Json = False,
 ) -> None:
     """Pack the runs of `standard` and `paper` into the archive.
 
-    Those that are not finished are packed, too.
+    Unfinished runs are packed too.
     """
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.reproduce import every_cell
@@ -168,7 +167,7 @@ def show_packed(cells: "Sequence[Cell]", cache: Path, archive: Path, json: bool)
     from slimfl.reproduction.cells.archive import pack as put
 
     if not cache.is_dir():
-        raise RequestError(f"there is no folder {cache}; give the --cache that has the runs")
+        raise RequestError(f"there is no folder {cache}; give the folder of the runs with --cache")
     packed = [(cell.name, entry.rounds) for cell in cells if (entry := put(cell, cache, archive))]
     there = [entry for cell in cells if (entry := find(archive, cell))]
     megabytes = sum(entry.size_bytes for entry in there) / 1e6
@@ -184,12 +183,14 @@ def show_packed(cells: "Sequence[Cell]", cache: Path, archive: Path, json: bool)
 
 @reproduce.command(cls=PlainCommand)
 def verify(
-    cells: Annotated[int, typer.Option(help="How many runs, chosen at random.", min=1)] = 2,
-    rounds: Annotated[int, typer.Option(help="How many of their first rounds.", min=1)] = 2,
+    cells: Annotated[int, typer.Option(help="Number of runs, chosen at random.", min=1)] = 2,
+    rounds: Annotated[
+        int, typer.Option(help="Number of rounds to repeat, from the first.", min=1)
+    ] = 2,
     archive: Annotated[Path, typer.Option(help="Folder of packed runs.")] = ARCHIVE,
     json: Json = False,
 ) -> None:
-    """Run the first rounds of archived runs again and compare."""
+    """Repeat the first rounds of archived runs and compare."""
     from slimfl.errors import RunError
     from slimfl.reproduction.cells.scale import scale as named
     from slimfl.reproduction.cells.verify import archived, choose
@@ -247,7 +248,7 @@ def _time_left(found: "Status") -> str:
     runs = "run" if found.workers == 1 else "runs"
     return (
         f"{found.finished} of {len(found.cells)} runs of {found.scale} are finished. Time left "
-        f"with {found.workers} {runs} at a time: {said}."
+        f"with {found.workers} parallel {runs}: {said}."
     )
 
 
@@ -282,13 +283,13 @@ def _compared(document: dict[str, Any], before: Any, path: Path) -> tuple[list[s
 def _judge(found: list[str], exact: bool, path: Path) -> None:
     from slimfl.errors import RunError
 
-    how = "to the last digit" if exact else "within the spread, as another engine made them"
+    how = "to the last digit" if exact else "within the spread, because the engines differ"
     if found and exact:
         raise RunError(f"{len(found)} differences from {path}: " + "; ".join(found))
     for line in found:
         aside().print(f"differs: {line}", highlight=False, soft_wrap=True)
     if not found:
-        aside().print(f"as in {path}, {how}", highlight=False, soft_wrap=True)
+        aside().print(f"agrees with {path} {how}", highlight=False, soft_wrap=True)
 
 
 def _rendered(exhibit: "Exhibit") -> Iterator[Any]:

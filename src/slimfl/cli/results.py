@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Runs = Annotated[
     list[Path],
-    typer.Argument(help="Run folders, or folders that have runs up to two levels below."),
+    typer.Argument(help="Run folders, or folders that contain runs up to two levels down."),
 ]
 
 #: Suffixes that a browser opens as a page.
@@ -20,9 +20,9 @@ PAGES = (".html", ".htm")
 
 
 def compare(runs: Runs, json: Json = False) -> None:
-    """Put runs side by side in a table.
+    """Compare runs in a table.
 
-    It has accuracy, what arrived, bits, energy, and the cost until convergence.
+    It shows accuracy, delivered segments, bits, energy, and the cost until convergence.
     """
     from slimfl.report import clock_tables, compare_table, devices_tables
     from slimfl.results import summaries
@@ -38,15 +38,13 @@ def report(
     runs: Runs,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The HTML file to write.", show_default="report.html in the first folder"
-        ),
+        typer.Option(help="HTML file to write.", show_default="report.html in the first folder"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write one HTML file that shows the runs.
+    """Write a report on the runs as one HTML file.
 
-    It holds everything that it needs and loads nothing from the internet.
+    The file is self-contained and loads nothing from the internet.
     """
     from slimfl.errors import RequestError
     from slimfl.report import write_report
@@ -55,7 +53,7 @@ def report(
     if out is not None and out.suffix.lower() not in PAGES:
         raise RequestError(
             f"a report is an HTML page and cannot be written to {out}; end the name in .html (a "
-            "browser prints it as PDF, and every figure has buttons for SVG and CSV)"
+            "browser can print it as PDF, and every figure has buttons for SVG and CSV)"
         )
     records = _found(runs)
     path = write_report(records, out or runs[0] / "report.html")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SuperLinkOption = Annotated[
     str | None,
     typer.Option(
-        help="Engine flower: train with the devices of this SuperLink on this machine, HOST:PORT "
-        "or a kit's folder; without it, devices are simulated.",
+        help="Engine flower: use the devices of this SuperLink on this machine, given as HOST:PORT "
+        "or as the folder of a kit. Without it, devices are simulated.",
         show_default=False,
     ),
 ]
@@ -42,22 +42,25 @@ def run(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            help="A TOML file; its values replace the defaults below.", show_default=False
+            help="TOML file; its values replace the defaults below.", show_default=False
         ),
     ] = None,
     method: Annotated[
         str | None,
         typer.Option(
-            help="One or more of slimfl, vanilla-0.5x, vanilla-1.0x (any of the widths), and "
-            "vanilla-all for one run of Vanilla FL per width (the paper's vanilla-1.5x); or one "
-            "of your own, package.module:Name.",
+            help="Methods, separated by commas: slimfl, vanilla-0.5x, vanilla-1.0x (any width of "
+            "the model), vanilla-all (one run of Vanilla FL per width, the paper's vanilla-1.5x), "
+            "a rival such as heterofl, or your own, package.module:Name.",
             show_default="slimfl,vanilla-all",
         ),
     ] = None,
     channel: Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Dirichlet concentration: smaller is less alike.", show_default="1"),
+        typer.Option(
+            help="Dirichlet concentration; with smaller values, devices differ more.",
+            show_default="1",
+        ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.", show_default="30")] = None,
     devices: Annotated[
@@ -67,7 +70,7 @@ def run(
         str | None, typer.Option(help="auto, torch, native or flower.", show_default="auto")
     ] = None,
     seed: Annotated[
-        str | None, typer.Option(help="One or more, separated by commas.", show_default="0")
+        str | None, typer.Option(help="Seeds, separated by commas.", show_default="0")
     ] = None,
     data_dir: DataDir = None,
     out: Annotated[
@@ -81,19 +84,19 @@ def run(
     root_certificates: Certificates = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Any other key, e.g. radio.noise_dbm=-40; may be repeated."),
+        typer.Option("--set", help="Set any other key, e.g. radio.noise_dbm=-40; may be repeated."),
     ] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option(help="Several values of a key, e.g. data.alpha=0.1,1; may be repeated."),
+        typer.Option(help="Try several values of a key, e.g. data.alpha=0.1,1; may be repeated."),
     ] = None,
     trust: Trust = None,
     on: On = None,
     json: Json = False,
 ) -> None:
-    """Train, measure and show.
+    """Train one or more methods, compare them and write a report.
 
-    By default SlimFL beside Vanilla FL over the poor channel.
+    By default, compares SlimFL with Vanilla FL over the poor channel.
     """
     from slimfl import config
     from slimfl.errors import RequestError
@@ -169,9 +172,9 @@ def resume(
     on: On = None,
     json: Json = False,
 ) -> None:
-    """Go on with runs that are not finished.
+    """Continue runs that are not finished.
 
-    The numbers are those of a run that was never stopped.
+    The numbers are the same as those of a run that was never stopped.
     """
     from slimfl.errors import RequestError
     from slimfl.federation.trackers import check_trackers
@@ -190,7 +193,7 @@ def resume(
         link = _superlink(superlink, root_certificates, experiments)
         if link and data_dir:
             raise RequestError(
-                "--data-dir does not reach the SuperLink; set SLIMFL_DATA where it runs"
+                "--data-dir has no effect on the SuperLink; set SLIMFL_DATA on its machine"
             )
         if on:
             _check_place(on, experiments)
@@ -264,7 +267,7 @@ def _check_place(on: str, experiments: list["Experiment"]) -> None:
     check_place(on)
     if any(one.engine == "flower" for one in experiments):
         raise RequestError(
-            "--on places whole runs and the flower engine places devices; give --on or "
+            "--on distributes whole runs and the flower engine distributes devices; give --on or "
             "--engine flower, not both"
         )
 
@@ -309,7 +312,7 @@ def _superlink(
             check_simulated(one)
         return None
     if len(flower) < len(experiments):
-        raise RequestError("--superlink is for runs of the flower engine; use --engine flower")
+        raise RequestError("--superlink needs the flower engine; add --engine flower")
     from slimfl.deployment.kit import Kit
     from slimfl.deployment.superlink import SuperLink
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     cls=MakeByDefault,
-    help="Answer a question by many runs: regimes, rivals, widths, local-work or split. `slimfl "
-    "study rivals` is short for `slimfl study make rivals`; `slimfl study make --help` has the "
+    help="Answer a question by many runs: regimes, rivals, widths, local-work or split. `make` is "
+    "the default command: `slimfl study rivals` answers one. `slimfl study make --help` lists its "
     "options.",
 )
 
@@ -28,9 +28,9 @@ Names = Annotated[
     ),
 ]
 Scale = Annotated[str, typer.Option(help="smoke or standard.")]
-Cache = Annotated[Path, typer.Option(help="Folder of the runs; what is there is not run again.")]
+Cache = Annotated[Path, typer.Option(help="Folder for the runs; finished runs are not repeated.")]
 Archive = Annotated[
-    Path, typer.Option(help="Folder of packed runs; what is further there is taken from there.")
+    Path, typer.Option(help="Folder of packed runs, used if they have more rounds than the cache.")
 ]
 CACHE, ARCHIVE = Path("studies/cells"), Path("results/studies")
 

@@ -9,8 +9,8 @@ Trust = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MODULE",
-        help="Import parts that a file names package.module:Name from this module or package; "
-        "may be repeated. It runs that code.",
+        help="Allow importing parts named package.module:Name from this module or package, which "
+        "runs its code; may be repeated.",
         show_default=False,
     ),
 ]

@@ -21,17 +21,17 @@ def watch(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Run folders, or folders below which runs are written.",
+            help="Run folders, or folders that contain runs.",
             show_default="runs/",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; without TLS, so keep it on this machine.")
+        str, typer.Option(help="Address to listen on; there is no TLS, so keep it on this machine.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="Port to listen on.", show_default="8321, or a free one"
+            min=0, max=65535, help="Port to listen on.", show_default="8321, or any free port"
         ),
     ] = None,
     browser: Annotated[
@@ -39,11 +39,11 @@ def watch(
     ] = True,
     seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="End after this time.", show_default="at Ctrl-C"),
+        typer.Option(min=0, help="Stop after this number of seconds.", show_default="at Ctrl-C"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show runs on a local page, live and finished ones."""
+    """Follow running and finished runs on a local web page."""
     from slimfl.errors import Interrupted
     from slimfl.extras import require
     from slimfl.live import Board, check_paths
@@ -56,7 +56,7 @@ def watch(
         show_json({"url": server.url})
         sys.stdout.flush()
     else:
-        aside().print(f"{server.url}\nCtrl-C ends it.", highlight=False, soft_wrap=True)
+        aside().print(f"{server.url}\nPress Ctrl-C to stop.", highlight=False, soft_wrap=True)
     if browser and not json and _has_screen():
         import webbrowser
 
@@ -65,7 +65,7 @@ def watch(
         server.serve(seconds)
     except Interrupted as interrupted:
         if interrupted.status != 128 + signal.SIGINT:
-            interrupted.way_on = "the same command shows the page again"
+            interrupted.way_on = "run the same command to show the page again"
             raise
 
 
@@ -74,7 +74,9 @@ def _own_token() -> str | None:
 
     token = os.environ.get(TOKEN)
     if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,200}", token):
-        raise RequestError(f"{TOKEN} must be 16 or more letters, digits, - or _; or unset it")
+        raise RequestError(
+            f"{TOKEN} must be 16 or more letters, digits, - or _; change or unset it"
+        )
     return token
 
 

@@ -24,7 +24,8 @@ def read_table(path: Path) -> tuple[tuple[float, ...], ...]:
         except ValueError:
             if place:
                 raise ValueError(
-                    f"line {number} of the decoder table {path} is not numbers between commas"
+                    f"line {number} of the decoder table {path} is not a list of numbers separated "
+                    "by commas; correct it"
                 ) from None
     if not 1 <= len(rows) <= MOST_ROWS:
         raise ValueError(f"the decoder table {path} must have from 1 to {MOST_ROWS} rows")

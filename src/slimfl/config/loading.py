@@ -86,7 +86,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({error.strerror}); give another file") from None
     except UnicodeDecodeError:
-        raise RequestError(f"{path} cannot be read: it is not text in UTF-8") from None
+        raise RequestError(
+            f"{path} cannot be read because it is not UTF-8 text; give another file"
+        ) from None
     except (ValueError, RecursionError) as error:
         problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else _too_much(error)
         raise RequestError(f"{path} is not valid TOML: {problem}") from None
@@ -163,7 +165,7 @@ def _literal(text: str, key: str = "") -> Any:
         value = tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError) as error:
         if not isinstance(error, tomllib.TOMLDecodeError):
-            raise RequestError(f"the value of {key!r} is not one: {_too_much(error)}") from None
+            raise RequestError(f"the value of {key!r} cannot be read: {_too_much(error)}") from None
         if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
             return _literal(f"[{text}]", key)
         return text

@@ -239,8 +239,7 @@ class PopulationSection(Section):
         total = sum(each.share for each in self.classes)
         if self.classes and abs(total - 1) > 1e-6:
             raise ValueError(
-                f"the shares of population.classes sum to {total:g}; change them so that they "
-                "sum to 1"
+                f"the shares of population.classes sum to {total:g}; make them sum to 1"
             )
         names = [each.name for each in self.classes]
         if len({*names}) < len(names):
@@ -260,11 +259,11 @@ class PopulationSection(Section):
         ]
         if len(given) > 1:
             both = " and ".join(f"population.{key}" for key in given)
-            raise ValueError(f"{both} each describe the devices; give one of them")
+            raise ValueError(f"{both} both describe the devices; give only one of them")
         if self.correlations and given in ([], ["file"]):
             raise ValueError(
-                "population.correlations needs classes or a preset that draws something; "
-                "leave it out"
+                "population.correlations needs classes or a preset with random values; add them or "
+                "omit the correlations"
             )
         if (self.width == "fixed") != (self.fixed_width is not None):
             raise ValueError('population.width = "fixed" and population.fixed_width go together')

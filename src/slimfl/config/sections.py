@@ -341,16 +341,17 @@ class RadioSection(Section):
             raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
         if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:
             raise ValueError(
-                f"radio.path_loss = {self.path_loss!r} holds for a radio.distance_m from 10 to 5000"
+                f"radio.path_loss = {self.path_loss!r} is valid for a radio.distance_m from 10 to "
+                "5000"
             )
         if self.path_loss in ("umi", "uma") and not 0.5e9 <= self.carrier_hz <= 100e9:
             raise ValueError(
-                f"radio.path_loss = {self.path_loss!r} holds for a radio.carrier_hz from 0.5e9 "
+                f"radio.path_loss = {self.path_loss!r} is valid for a radio.carrier_hz from 0.5e9 "
                 "to 100e9"
             )
         if self.residual_interference and self.multiplexing != "superposition":
             raise ValueError(
-                "radio.residual_interference is what superposition leaves; set it to 0, or "
+                "radio.residual_interference applies only to superposition; set it to 0, or "
                 'radio.multiplexing to "superposition"'
             )
         if self.users_per_slot == 2 and (
@@ -381,8 +382,8 @@ class RadioSection(Section):
             and self.max_attempts == 1
         ):
             raise ValueError(
-                f'radio.split = "{self.split}" is derived for Rayleigh fading, the outage decoder, '
-                "superposition and one attempt; give a split for all, or leave those as they are"
+                f'radio.split = "{self.split}" needs Rayleigh fading, the outage decoder, '
+                "superposition and one attempt; set these, or give one split for all devices"
             )
         if self.split_objective == "weighted" and not self.split_for_each_device:
             raise ValueError(
@@ -394,8 +395,8 @@ class RadioSection(Section):
             )
         if self.gains == "measured" and (self.max_attempts > 1 or correlated):
             raise ValueError(
-                'radio.gains = "measured" knows one gain per round; leave radio.max_attempts and '
-                "radio.fading_process as they are"
+                'radio.gains = "measured" gives one gain per round; leave radio.max_attempts and '
+                "radio.fading_process at their defaults"
             )
         return self
 
@@ -571,7 +572,9 @@ class Experiment(Section):
             ("radio.options", self.radio.model, self.radio.options),
         ):
             if options and name != OWN and module_of(name) is None:
-                raise ValueError(f"{key} is for a part of your own, and {name!r} takes no options")
+                raise ValueError(
+                    f"{key} works only with your own part, and {name!r} takes no options; omit it"
+                )
         return self
 
     @model_validator(mode="after")
@@ -615,7 +618,7 @@ class Experiment(Section):
         for key, value in (("data.partition", "own"), ("radio.gains", "measured")):
             section, _, name = key.partition(".")
             if getattr(getattr(self, section), name) == value and self.engine != "flower":
-                raise ValueError(f'{key} = "{value}" needs devices of their own: use engine flower')
+                raise ValueError(f'{key} = "{value}" needs real devices; use the engine flower')
         return self
 
     @model_validator(mode="after")
@@ -627,8 +630,8 @@ class Experiment(Section):
             )
         if self.radio.split == "per-device" and self.radio.gains == "measured":
             raise ValueError(
-                'radio.split = "per-device" is set from the mean gain, which is not known where '
-                "devices measure theirs; give a split for all"
+                'radio.split = "per-device" needs the mean gain, which is unknown if devices '
+                "measure their own; give one split for all devices"
             )
         return self
 
@@ -645,8 +648,8 @@ class Experiment(Section):
             self.federation.average == "samples" or self.privacy.clip_norm is not None
         ):
             raise ValueError(
-                "federation.absent needs federation.average = uniform and no privacy: how many "
-                "samples an absent device holds, and what noise it needs, is not known"
+                "federation.absent needs federation.average = uniform and no privacy: the number "
+                "of samples of an absent device, and the noise it needs, are unknown"
             )
         return self
 
@@ -654,12 +657,12 @@ class Experiment(Section):
     def _time_suits_the_rest(self) -> Experiment:
         if self.time.mode != "wait-for-all" and self.privacy.clip_norm is not None:
             raise ValueError(
-                'privacy needs time.mode = "wait-for-all": how long a device takes depends on how '
-                "many samples it holds, and so would who is counted"
+                'privacy needs time.mode = "wait-for-all": the time that a device takes depends on '
+                "its number of samples, and so would the choice of devices"
             )
         if self.time.mode == "asynchronous" and self.radio.downlink == "lossy":
             raise ValueError(
-                'radio.downlink = "lossy" is decided once per round, and asynchronous devices have '
+                'radio.downlink = "lossy" is decided once per round, but asynchronous devices have '
                 "no common rounds; choose another time.mode"
             )
         for key in ("first", "concurrency"):
@@ -675,8 +678,8 @@ class Experiment(Section):
     def _equal_devices_in_private(self) -> Experiment:
         if self.privacy.clip_norm is not None and self.federation.average == "samples":
             raise ValueError(
-                "privacy needs federation.average = uniform: how many samples a device holds "
-                "would show in its weight"
+                "privacy needs federation.average = uniform: otherwise the weight of a device "
+                "would reveal its number of samples"
             )
         return self
 

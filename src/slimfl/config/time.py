@@ -60,7 +60,7 @@ class TimeSection(Section):
             if getattr(self, key) != default and self.mode not in modes:
                 choices = " or ".join(f'"{mode}"' for mode in modes)
                 raise ValueError(
-                    f"time.{key} needs time.mode = {choices}; set that, or leave it out"
+                    f"time.{key} needs time.mode = {choices}; set that mode, or omit time.{key}"
                 )
         for mode, key in (("deadline", "deadline_s"), ("first", "first")):
             if self.mode == mode and getattr(self, key) is None:

@@ -30,7 +30,7 @@ def read_cifar10(folder: Path) -> Dataset:
     """All training batches that are there, and the test batch."""
     there = [name for name in TRAIN if (folder / name).is_file()]
     if not there:
-        raise RequestError(f"{folder} has {TEST} and none of {TRAIN[0]} to {TRAIN[-1]}")
+        raise RequestError(f"{folder} has {TEST} but none of {TRAIN[0]} to {TRAIN[-1]}; add them")
     digest = hashlib.sha256()
     parts = [_read(folder / name, digest) for name in there]
     images = np.concatenate([part.images for part in parts])
@@ -48,8 +48,8 @@ def _read(path: Path, digest: "hashlib._Hash") -> Samples:
     records = np.frombuffer(content, np.uint8)
     if not len(records) or len(records) % _RECORD:
         raise RequestError(
-            f"{path} holds {len(records)} bytes, not whole records of {_RECORD}; take the binary "
-            "version of CIFAR-10"
+            f"{path} has {len(records)} bytes, which is not a multiple of {_RECORD}; use the "
+            "binary version of CIFAR-10"
         )
     records = records.reshape(-1, _RECORD)
     if records[:, 0].max() >= CLASSES:

@@ -60,7 +60,7 @@ class Dataset:
             if images.dtype != np.uint8 or images.ndim != 4:
                 raise RequestError(
                     f"the {kind} images are {images.dtype} of shape {images.shape}, not bytes "
-                    "[sample, row, column, channel]; Dataset.from_arrays makes them so"
+                    "[sample, row, column, channel]; use Dataset.from_arrays to convert them"
                 )
             if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
                 raise RequestError(
@@ -75,7 +75,7 @@ class Dataset:
         if self.train.images.shape[1:] != self.test.images.shape[1:]:
             raise RequestError(
                 f"training images are {self.train.images.shape[1:]} and test images "
-                f"{self.test.images.shape[1:]}; give both one size"
+                f"{self.test.images.shape[1:]}; give both the same size"
             )
 
     @classmethod
@@ -130,7 +130,8 @@ class Dataset:
         unknown = set(items.folder_classes(path / "test")) - set(known)
         if unknown:
             raise RequestError(
-                f"{path / 'test'} has the class {min(unknown)}, which {path / 'train'} has not"
+                f"{path / 'test'} has the class {min(unknown)}, which {path / 'train'} does not "
+                "have"
             )
         train, test = (items.folder_samples(path / part, known, size) for part in ("train", "test"))
         return cls._of(train, test, name or path.name, len(known))

@@ -46,7 +46,7 @@ def _read(file: IO[bytes] | gzip.GzipFile) -> bytearray:
     while len(contents) <= size and (more := file.read(min(1 << 20, size + 1 - len(contents)))):
         contents += more
     if len(contents) > size:
-        raise NotRegularError("it holds more than its header declares")
+        raise NotRegularError("it has more data than its header declares")
     return contents
 
 
@@ -72,11 +72,11 @@ def parse(raw: bytes | bytearray, path: Path) -> NDArray[np.uint8]:
         raise RequestError(f"the idx file {path} has {dimensions} dimensions; replace it")
     header = 4 + 4 * dimensions
     if len(raw) < header:
-        raise RequestError(f"the idx file {path} ends within its header; replace it")
+        raise RequestError(f"the idx file {path} is cut off within its header; replace it")
     shape = _shape(raw, dimensions)
     if len(raw) - header != math.prod(shape):
         raise RequestError(
-            f"the idx file {path} should hold {math.prod(shape)} values and holds "
+            f"the idx file {path} should have {math.prod(shape)} values and has "
             f"{len(raw) - header}; replace it"
         )
     writable = raw if isinstance(raw, bytearray) else bytearray(raw)

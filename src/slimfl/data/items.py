@@ -87,7 +87,7 @@ def _opened(
                     image = _plain(opened)
             except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
                 reason = " ".join(str(error).split())
-                raise RequestError(f"{path} is not an image that can be read: {reason}") from None
+                raise RequestError(f"{path} cannot be read as an image: {reason}") from None
             yield image.resize((size[1], size[0])) if size else image, label
 
 
@@ -105,8 +105,8 @@ def _stacked(pairs: Iterable[tuple[Any, Any]], what: str) -> Pair:
         pixels = as_bytes(_rows_columns_channels(image)[np.newaxis], where)[0]
         if images and pixels.shape != images[0].shape:
             raise RequestError(
-                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; give images of "
-                "one size and kind (resize them first)"
+                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; all images "
+                "must have the same size and kind; resize them first"
             )
         images.append(pixels)
         labels.append(int(as_labels(np.reshape(_numpy(label), -1)[:1], 1, f"label of {where}")[0]))

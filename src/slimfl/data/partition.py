@@ -65,7 +65,7 @@ def partition(
     if shares is not None and section.partition not in ("iid", "dirichlet", "own"):
         raise RequestError(
             f'data_share needs data.partition = "iid" or "dirichlet": {section.partition!r} gives '
-            "all devices equally much"
+            "all devices the same number of samples"
         )
     if section.partition == "own":
         return Partition(np.empty(0, np.int64), np.zeros(devices + 1, np.int64))
@@ -142,8 +142,8 @@ def _shards(labels: Indices, devices: int, each: int, random: np.random.Generato
     shards = devices * each
     if shards > len(labels):
         raise RequestError(
-            f"{shards} shards need as many samples and there are {len(labels)}; "
-            "lower data.shards_per_device"
+            f"{shards} shards need at least that many samples and there are {len(labels)}; lower "
+            "data.shards_per_device"
         )
     shard_owner = random.permutation(np.repeat(np.arange(devices), each))
     by_label = np.lexsort((random.random(len(labels)), labels))

@@ -25,7 +25,7 @@ def as_bytes(images: Any, what: str = "images") -> NDArray[np.uint8]:
         )
     if pixels.shape[1] in (1, 3, 4) and pixels.shape[3] > 4:
         raise RequestError(
-            f"{what} of shape {pixels.shape} look like channels first; give channels last: "
+            f"{what} of shape {pixels.shape} seem to have the channels first; put them last: "
             "images.transpose(0, 2, 3, 1)"
         )
     return np.ascontiguousarray(_levels(pixels, what))
@@ -42,8 +42,8 @@ def _levels(pixels: NDArray[Any], what: str) -> NDArray[np.uint8]:
     whole = pixels.dtype.kind in "iu"
     if not (low >= 0 and high <= (255 if whole else 1)):  # also for NaN
         raise RequestError(
-            f"{what} have values from {low:g} to {high:g}; give {_BYTES}: they are normalised "
-            "here, as data.normalise says"
+            f"{what} have values from {low:g} to {high:g}; give {_BYTES}; slimfl normalises them "
+            "itself, according to data.normalise"
         )
     if whole:
         return pixels.astype(np.uint8)
@@ -57,8 +57,8 @@ def as_labels(labels: Any, count: int, what: str = "labels") -> NDArray[np.int64
         numbers = numbers[:, 0]
     if numbers.ndim != 1:
         raise RequestError(
-            f"{what} have the shape {numbers.shape}; give one whole number per image "
-            "(of one-hot rows, labels.argmax(1))"
+            f"{what} have the shape {numbers.shape}; give one whole number per image (for one-hot "
+            "rows, labels.argmax(1))"
         )
     if len(numbers) != count:
         raise RequestError(
@@ -69,7 +69,7 @@ def as_labels(labels: Any, count: int, what: str = "labels") -> NDArray[np.int64
     ):
         raise RequestError(f"{what} are of type {numbers.dtype}; give whole numbers from 0")
     if len(numbers) and numbers.min() < 0:
-        raise RequestError(f"{what} go down to {numbers.min()}; count classes from 0")
+        raise RequestError(f"{what} start at {numbers.min()}; number the classes from 0")
     return numbers.astype(np.int64)
 
 

@@ -79,8 +79,8 @@ def load(
         return synthetic()
     if name == OWN:
         raise RequestError(
-            "the data were an object of their author's: pass it again, "
-            "slimfl.run(..., dataset=...) or slimfl.resume(..., dataset=...)"
+            "this run was made with a dataset object; pass it again with slimfl.run(..., "
+            "dataset=...) or slimfl.resume(..., dataset=...)"
         )
     if name in SOURCES:
         found = _read(name, locate(name, folder), SOURCES[name].sha256)
@@ -166,8 +166,8 @@ def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
             if _complete(candidate):
                 return candidate
         raise RequestError(
-            f"{chosen} does not hold the files of {name} ({', '.join(FILES)}, plain or .gz); "
-            "give --data-dir or SLIMFL_DATA another folder"
+            f"{chosen} does not contain the files of {name} ({', '.join(FILES)}, plain or .gz); "
+            "give another folder with --data-dir or SLIMFL_DATA"
         )
     installed = Path("/usr/share/datasets") / name
     for candidate in (cache(name), installed):
@@ -264,17 +264,17 @@ def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
     for position, file in enumerate(FILES):
         path = _file(folder, file)
         if path is None:
-            raise RequestError(f"{folder} holds no {file} (plain or .gz); add it")
+            raise RequestError(f"{folder} has no {file} (plain or .gz); add it")
         raw = read_bytes(path)
         found = hashlib.sha256(raw).hexdigest()
         if sha256 is not None and found != sha256[position]:
-            raise RequestError(f"{path} is not the {name} file it should be (checksum); replace it")
+            raise RequestError(f"{path} has the wrong checksum for {name}; replace it")
         digest.update(found.encode())
         arrays.append(parse(raw, path))
     train = _samples(arrays[0], arrays[1], folder)
     test = _samples(arrays[2], arrays[3], folder)
     if train.images.shape[1:] != test.images.shape[1:]:
-        raise RequestError(f"training and test images of {folder} differ in size; use one size")
+        raise RequestError(f"the training and test images of {folder} differ in size; use one size")
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Dataset(name, train, test, classes, digest.hexdigest())
 
@@ -282,17 +282,17 @@ def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
 def _samples(images: np.ndarray, labels: np.ndarray, folder: Path) -> Samples:
     if images.ndim not in (3, 4) or labels.ndim != 1 or len(images) != len(labels):
         raise RequestError(
-            f"{folder} holds images of shape {images.shape} and labels of shape {labels.shape}; "
-            "there must be one label an image"
+            f"{folder} has images of shape {images.shape} and labels of shape {labels.shape}; give "
+            "one label per image"
         )
     if not len(labels):
-        raise RequestError(f"{folder} holds no samples; use another folder")
+        raise RequestError(f"{folder} has no samples; use another folder")
     if images.ndim == 3:
         images = images[..., np.newaxis]
     pixels = math.prod(images.shape[1:])
     if not 1 <= pixels <= MOST_PIXELS:
         raise RequestError(
-            f"{folder} holds images of shape {images.shape[1:]}; rows, columns and channels must "
-            f"be at least 1 and at most {MOST_PIXELS:,} values together"
+            f"{folder} has images of shape {images.shape[1:]}; rows, columns and channels must be "
+            f"at least 1, and an image may have at most {MOST_PIXELS:,} values"
         )
     return Samples(images, labels.astype(np.int64))

@@ -63,7 +63,7 @@ def _watch(
 
 def _way_on(folder: RunFolder) -> str:
     done = len(folder.intact_metrics().lines)
-    return f"`slimfl resume {folder.path} --superlink ...` goes on after round {done}"
+    return f"`slimfl resume {folder.path} --superlink ...` continues after round {done}"
 
 
 def _new(lines: list[RoundRecord], seen: int) -> list[RoundRecord]:
@@ -72,4 +72,4 @@ def _new(lines: list[RoundRecord], seen: int) -> list[RoundRecord]:
 
 
 def _model_elsewhere() -> Vector:
-    raise RequestError("the model is where the server runs; read the run folder's checkpoint")
+    raise RequestError("the model is on the server; read the checkpoint in the run folder")

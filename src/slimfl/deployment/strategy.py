@@ -53,10 +53,10 @@ class SlimFLStrategy(Strategy):
         method: Method | None = None,
     ) -> None:
         if experiment.engine != "flower":
-            raise RequestError('a strategy works with devices of Flower: give engine = "flower"')
+            raise RequestError('a strategy needs devices of Flower; set engine = "flower"')
         if experiment.time.mode == "asynchronous":
             raise RequestError(
-                "Flower's own loop has rounds that all devices begin together: use `slimfl run`, "
+                "Flower's own loop needs rounds that all devices start together; use `slimfl run`, "
                 "or another time.mode"
             )
         self.simulation = Simulation(
@@ -114,7 +114,7 @@ class SlimFLStrategy(Strategy):
         for reply in replies:
             order = self._orders.pop(reply.metadata.src_node_id, None)
             if order is None:
-                log.warning("round %d: an answer that nobody waits for: ignored", plan.round)
+                log.warning("round %d: ignored an unexpected answer", plan.round)
                 continue
             came[order.task.device] = self.engine.outcome(order, reply)
         outcomes = [

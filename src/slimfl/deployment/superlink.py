@@ -43,8 +43,8 @@ class SuperLink:
             )
         if self.root_certificates is None and not _is_loopback(host):
             raise RequestError(
-                f"{self.address} is not this machine, so its certificate is needed: give "
-                "--root-certificates a file, or --superlink the kit's folder"
+                f"{self.address} is not this machine, so its certificate is needed; give it with "
+                "--root-certificates, or give the kit's folder with --superlink"
             )
 
     def register(self, public_key: bytes, name: str) -> int:
@@ -143,8 +143,8 @@ class SuperLink:
         except httpx.HTTPStatusError as error:
             if error.response.status_code == httpx.codes.UNAUTHORIZED:
                 raise RunError(
-                    f"the SuperLink at {self.address} wants the control token of another kit; give "
-                    "--superlink the folder of the kit that it was started from"
+                    f"the SuperLink at {self.address} needs the control token of another kit; give "
+                    "the folder of the kit that started it with --superlink"
                 ) from error
             told = error.response.text.strip() or error
             raise RunError(f"the SuperLink at {self.address} refused: {told}") from error
@@ -177,7 +177,7 @@ def read_token(server: Path) -> str:
     except (OSError, ValueError) as error:
         raise RequestError(
             f"the control token {path} cannot be read ({error}); only the owner of the kit can "
-            "command its server"
+            "control its server"
         ) from None
     if not (token.isascii() and token.isprintable() and len(token) >= 32):
         raise RequestError(f"the control token {path} is damaged; make a new kit")

@@ -127,12 +127,12 @@ def check_gpu(device: str) -> None:
         build = torch.version.cuda
         reason = "sees no GPU" if build else f"{torch.__version__} is a build without CUDA"
         raise RequestError(
-            f"device {device!r} is not there: this PyTorch {reason}; leave device out, or install "
-            "a build for your GPU"
+            f"device {device!r} is not available: this PyTorch {reason}; omit device, or install a "
+            "build for your GPU"
         )
     index = int(device.partition(":")[2] or 0)
     if index >= torch.cuda.device_count():
         raise RequestError(
-            f"device {device!r} is not there: this machine has {torch.cuda.device_count()}, "
-            "counted from cuda:0"
+            f"device {device!r} is not available: this machine has {torch.cuda.device_count()}, "
+            "numbered from cuda:0"
         )

@@ -182,8 +182,8 @@ class DeviceStates:
             except OSError as error:
                 raise RunError(
                     f"the optimiser states of devices cannot be written to {path.parent} "
-                    f"({error.strerror}): make room, then `slimfl resume` goes on from the last "
-                    "complete round"
+                    f"({error.strerror}): free some space, then `slimfl resume` continues after "
+                    "the last complete round"
                 ) from error
             self._files[self._next] = StateFile(path, digest, len(states))
             self._place(self._next, list(states))

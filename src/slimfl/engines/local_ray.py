@@ -44,8 +44,8 @@ class LocalRay:
         ray = sys.modules.get("ray")
         if ray is not None and ray.is_initialized():
             raise RequestError(
-                "this process is connected to a Ray cluster already; end that with ray.shutdown(), "
-                "or use another engine than flower"
+                "this process is already connected to a Ray cluster; disconnect with "
+                "ray.shutdown(), or use an engine other than flower"
             )
         clear_leftovers()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_base()))
@@ -102,15 +102,18 @@ class LocalRay:
         address = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         if address not in ("127.0.0.1", "::1"):
             raise RunError(
-                f"Ray listens on {address} and not on loopback alone; start again with "
+                f"Ray listens on {address}, not only on loopback; start again with "
                 "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 in the environment"
             )
         core: Any = ray._raylet
         if not hasattr(core, "AuthenticationMode"):
-            raise RunError("this Ray cannot ask for a token; `pip install 'ray>=2.52'`")
+            raise RunError(
+                "this version of Ray cannot require a token; run `pip install 'ray>=2.52'`"
+            )
         if core.get_authentication_mode() != core.AuthenticationMode.TOKEN:
             raise RunError(
-                "Ray asks for no token; start again with RAY_AUTH_MODE=token in the environment"
+                "Ray does not require a token; start again with RAY_AUTH_MODE=token in the "
+                "environment"
             )
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ def export(
         wrong = ", ".join(map(repr, unknown)) or "without a name"
         raise RequestError(f"there is no format {wrong}; choose from {', '.join(FORMATS)}")
     if int8 and "onnx" not in formats:
-        raise RequestError("int8 files are ONNX: add onnx to --format, or leave out --int8")
+        raise RequestError("int8 files are ONNX files; add onnx to --format, or omit --int8")
     if "onnx" in formats:
         onnx_file.check_installed()
     chosen = energy.preset(energy_preset)
@@ -109,7 +109,7 @@ def export(
     folder = Path(out) if out is not None else path / "export"
     if (folder / MANIFEST).exists():
         raise RequestError(
-            f"{folder} holds an export already; choose another --out, or delete that folder"
+            f"{folder} already has an export; choose another --out, or delete that folder"
         )
     trained = load_trained(path, network=network, dataset=dataset, data_dir=data_dir)
     asked = trained.chosen(widths)
@@ -314,6 +314,6 @@ def _compare(what: str, found: NDArray[np.float32], expected: NDArray[np.float32
     if not difference <= TOLERANCE:
         raise RunError(
             f"{what} differs from PyTorch by {difference:.1e} of the largest logit, more than "
-            f"{TOLERANCE:g}: nothing is exported"
+            f"{TOLERANCE:g}; nothing was exported"
         )
     return difference

@@ -151,6 +151,6 @@ def read_manifest(folder: Path) -> Manifest:
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise RequestError(f"{path} is not a manifest of ours: {where}: {first['msg']}") from None
+        raise RequestError(f"{path} is not a manifest of slimfl: {where}: {first['msg']}") from None
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{path} is not JSON ({error})") from None

@@ -44,9 +44,11 @@ class Limits:
             raise RequestError(f"give at least one limit: {', '.join(options.values())}")
         for key, value in given.items():
             if not (math.isfinite(value) and value > 0):
-                raise RequestError(f"{options[key]} is a number above 0, not {value}")
+                raise RequestError(f"{options[key]} takes a number above 0, not {value}")
         if self.min_accuracy is not None and self.min_accuracy > 1:
-            raise RequestError(f"--min-accuracy is a share from 0 to 1, not {self.min_accuracy}")
+            raise RequestError(
+                f"--min-accuracy takes a number from 0 to 1, not {self.min_accuracy}"
+            )
 
     def broken_by(self, choice: Choice) -> list[str]:
         """Why a choice does not fit, in words; empty if it does."""
@@ -84,7 +86,7 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
         told = "; ".join(
             f"{choice.name}: {', '.join(limits.broken_by(choice))}" for choice in choices
         )
-        raise RequestError(f"no width keeps these limits ({told}); loosen one")
+        raise RequestError(f"no width meets these limits ({told}); relax one of them")
 
     def cost(choice: Choice) -> tuple[float, int]:
         return choice.joules_per_image, choice.multiply_adds
@@ -167,7 +169,8 @@ def from_run(
     if not trained.accuracy:
         raise RequestError(
             f"the model of {path} is of round {trained.round}, which was not evaluated, so its "
-            "accuracy is not recorded; `slimfl export` measures it, and pick reads that folder"
+            "accuracy is not recorded; run `slimfl export`, which measures it, and pick from its "
+            "folder"
         )
     times: dict[str, float] = {}
     if measure:

@@ -62,15 +62,17 @@ class WidthPolicy:
         self.widths = tuple(self.costs)
         values = list(self.costs.values())
         if not self.widths or not all(0 < width <= 1 for width in self.widths):
-            raise RequestError("costs names at least one width, each above 0 and at most 1")
+            raise RequestError("costs must have at least one width, each above 0 and at most 1")
         if not all(math.isfinite(cost) and cost > 0 for cost in values) or any(
             narrow >= wide for narrow, wide in itertools.pairwise(values)
         ):
-            raise RequestError("every cost is above 0 and finite, and a wider width costs more")
+            raise RequestError(
+                "every cost must be above 0 and finite, and a wider width must cost more"
+            )
         if not (math.isfinite(hysteresis) and hysteresis >= 0):
-            raise RequestError(f"hysteresis is a share of 0 or more, not {hysteresis}")
+            raise RequestError(f"hysteresis must be 0 or more, not {hysteresis}")
         if not 0 <= confidence <= 1:
-            raise RequestError(f"confidence is a probability from 0 to 1, not {confidence}")
+            raise RequestError(f"confidence must be from 0 to 1, not {confidence}")
         self.hysteresis, self.confidence = hysteresis, confidence
         self._current: float | None = None
 

@@ -75,7 +75,7 @@ def load_trained(
     checkpoint = folder.checkpoint(at_most=len(lines))
     if checkpoint is None:
         raise RequestError(
-            f"{path} has no intact checkpoint, so there is no model in it yet; "
+            f"{path} has no intact checkpoint and so no model yet; "
             f"`{resume_command(path)}` trains one"
         )
     section = experiment.data
@@ -84,8 +84,8 @@ def load_trained(
     dataset = dataset or load_section(section)
     if provenance.get("data_sha256", dataset.checksum) != dataset.checksum:
         raise RequestError(
-            f"this run was made with other {dataset.name} data; give --data-dir the folder with "
-            "the original files"
+            f"this run was made with different {dataset.name} data; give the folder with the "
+            "original files with --data-dir"
         )
     network = network or build(
         experiment.model.name,
@@ -101,8 +101,8 @@ def load_trained(
     weights = checkpoint.tensors["global"]
     if not np.isfinite(weights).all():
         raise RequestError(
-            f"the model of round {checkpoint.round} has weights that are not finite: its training "
-            "diverged, so there is nothing to export"
+            f"the model of round {checkpoint.round} has weights that are not finite, because its "
+            "training diverged; there is nothing to export"
         )
     load_flat(network, weights)
     recorded = lines[checkpoint.round - 1].accuracy if checkpoint.round else {}
@@ -123,16 +123,14 @@ def _check_own(
         if kind in made_with and kind not in given:
             name = made_with[kind].get("name", "unnamed")
             raise RequestError(
-                f"this run was made with a {kind} of its author's own ({name}), which a run folder "
-                "cannot hold: in Python, slimfl.export.exporting.export(path, out, "
-                f"{kind}=...) takes it"
+                f"this run was made with a {kind} object ({name}), which its folder cannot store; "
+                f"pass it in Python: slimfl.export.exporting.export(path, out, {kind}=...)"
             )
         if kind in given and kind not in made_with:
             raise RequestError(
-                f"this run was made with the {kind} that its experiment.toml names: leave out "
-                f"{kind}=..."
+                f"this run was made with the {kind} that its experiment.toml names; omit {kind}=..."
             )
         if kind in given and made_with[kind].get("fingerprint") != given[kind]["fingerprint"]:
             raise RequestError(
-                f"this run was made with another {kind} than the one given: pass the original"
+                f"this run was made with another {kind} than the one given; pass the original"
             )

@@ -149,13 +149,13 @@ class AsynchronousRounds:
             for name, before in simulation.channel_state.items()
         ):
             raise RequestError(
-                f"{simulation.channel_words} remembers what was sent before, and asynchronous "
+                f"{simulation.channel_words} depends on what was sent before, but asynchronous "
                 'devices have no common rounds; choose another time.mode, or radio.model = "outage"'
             )
         if any(each.channels is not None for each in work.assignments):
             raise RequestError(
-                f"method {simulation.method.name!r} trains other channels in every round, and "
-                "asynchronous merging goes by segments of leading ones; choose another time.mode"
+                f"method {simulation.method.name!r} trains different channels in every round, but "
+                "asynchronous merging needs fixed segments; choose another time.mode"
             )
         reasons = self._silent(number, work)
         began = [row for row in range(len(work)) if not reasons[row]]

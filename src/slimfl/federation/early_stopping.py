@@ -36,7 +36,7 @@ class EarlyStopping(Callback):
         names = [f"{width}x" for width in experiment.model.widths]
         if self.width is not None and self.width not in names:
             raise RequestError(
-                f"early stopping watches the width {self.width}, and this run has "
+                f"early stopping watches the width {self.width}, but this run has "
                 f"{', '.join(names)}"
             )
         self.best, self.best_round = -1.0, 0

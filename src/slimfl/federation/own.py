@@ -78,8 +78,7 @@ def check(provenance: Mapping[str, Any], given: Given) -> None:
     for kind, entry in given.items():
         if kind not in made_with:
             raise RequestError(
-                f"this run was made with the {kind} that its experiment.toml names, not with your "
-                f"own: leave out {kind}=..."
+                f"this run was made with the {kind} that its experiment.toml names; omit {kind}=..."
             )
         if made_with[kind].get("fingerprint") != entry["fingerprint"]:
             raise RequestError(
@@ -93,8 +92,8 @@ def require(provenance: Mapping[str, Any], given: Container[str]) -> None:
     for kind, entry in (recorded(provenance) or {}).items():
         if kind not in given:
             raise RequestError(
-                f"this run was made with a {kind} of its author's own ({_words(entry)}), which a "
-                f"run folder cannot hold: pass it in Python, slimfl.resume(path, {kind}=...)"
+                f"this run was made with a {kind} object ({_words(entry)}), which a run folder "
+                f"cannot store; pass it in Python: slimfl.resume(path, {kind}=...)"
             )
 
 
@@ -103,8 +102,8 @@ def check_start(provenance: Mapping[str, Any], given: Given) -> None:
     start = (recorded(provenance) or {}).get("network", {}).get("start")
     if start is not None and "network" in given and start != given["network"]["start"]:
         raise RequestError(
-            "this run has no checkpoint yet, and the network given has other weights than the one "
-            "it was made with: pass the network with its original weights"
+            "this run has no checkpoint yet, and the given network has different weights than the "
+            "original; pass the network with its original weights"
         )
 
 

@@ -59,7 +59,7 @@ def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> li
         own.check_start(folder.provenance(), simulation.own_objects())
     if found.damage or ahead > len(found.lines):
         reason = found.damage or f"the metrics end before the checkpoint of round {ahead}"
-        way = f"goes on after round {simulation.round}" if simulation.round else "starts over"
+        way = f"continues after round {simulation.round}" if simulation.round else "starts over"
         log.warning("%s: %s; the run %s", folder.path, reason, way)
     return writer.keep_until(simulation.round)
 

@@ -55,7 +55,7 @@ class Setting:
         if experiment.engine == "flower" and network is not None:
             raise RequestError(
                 "devices of the flower engine build the network themselves: give model.name = "
-                '"package.module:factory" instead of a network'
+                '"package.module:factory" instead of a network object'
             )
         widths = experiment.model.widths
         self._own_dataset = dataset is not None and dataset.loaded_as != asked(experiment.data)
@@ -207,15 +207,14 @@ class Setting:
         checksum = recorded.get("data_sha256", self.dataset.checksum)
         if checksum != self.dataset.checksum:
             raise RequestError(
-                f"this run was made with other {self.dataset.name} data (checksum "
-                f"{str(checksum)[:12]}); give --data-dir the folder with the original files"
+                f"this run was made with different {self.dataset.name} data (checksum "
+                f"{str(checksum)[:12]}); give the folder with the original files with --data-dir"
             )
         devices = self.population_provenance()
         if recorded.get("population_sha256", "") != devices.get("population_sha256", ""):
             raise RequestError(
-                "this run was made with other devices; its folder has them in devices.csv: put "
-                "back what experiment.toml says of the population, or give that file as "
-                "population.file"
+                "this run was made with other devices, which are in its devices.csv; restore "
+                "[population] in experiment.toml, or give that file as population.file"
             )
         own.check(recorded, self.own_objects())
 
@@ -234,8 +233,8 @@ def _unequal_shares(experiment: Experiment, devices: Population) -> NDArray[np.f
         return None
     if experiment.engine == "flower" and experiment.data.partition != "own":
         raise RequestError(
-            "devices of the flower engine deal the data themselves and do not know the data_share "
-            "of others; give all the same, or use another engine"
+            "devices of the flower engine partition the data themselves and do not know the "
+            "data_share of others; give all devices the same, or use another engine"
         )
     return shares
 
@@ -248,7 +247,7 @@ def _built_in(method: Method, experiment: Experiment) -> bool:
         return False
     if method.name in together or method != method_by_name(method.name, widths, missing):
         raise RequestError(
-            f"{method.name!r} is the name of a built-in method; give your own method another name"
+            f"{method.name!r} is the name of a built-in method; rename your own method"
         )
     return True
 

@@ -83,7 +83,7 @@ def application(board: Board, token: str, host: str) -> ASGIApp:
         try:
             page = await run_in_threadpool(_report, [run.path for run in runs], one_report)
         except (RequestError, OSError) as error:
-            return PlainTextResponse(f"There is no report: {error}\n", 409)
+            return PlainTextResponse(f"The report cannot be made: {error}\n", 409)
         return HTMLResponse(page, headers={"content-security-policy": REPORT_POLICY})
 
     routes = [

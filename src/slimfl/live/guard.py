@@ -42,10 +42,10 @@ class Guard:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         answer: ASGIApp
         if len(hosts) != 1 or not is_own_host(hosts[0].decode("latin-1"), self.host):
-            answer = PlainTextResponse("This server answers under its own address alone.\n", 421)
+            answer = PlainTextResponse("This server answers only under its own address.\n", 421)
         elif not secrets.compare_digest(_encoded(token), _encoded(self.token)):
             answer = PlainTextResponse(
-                "This address lacks the token. Open the one that slimfl watch printed.\n", 403
+                "The token is missing. Open the address that slimfl watch printed.\n", 403
             )
         elif not rest:
             answer = RedirectResponse(f"/{self.token}/")

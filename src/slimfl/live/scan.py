@@ -34,11 +34,10 @@ def check_paths(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise RequestError(
-                f"there is no folder {path}; give a run folder, or a folder that runs are "
-                "written to"
+                f"there is no folder {path}; give a run folder, or a folder that contains runs"
             )
         if not path.is_dir():
-            raise RequestError(f"{path} is a file; give the run folder that it belongs to")
+            raise RequestError(f"{path} is a file; give the folder of the run")
     return [path.absolute() for path in paths]
 
 

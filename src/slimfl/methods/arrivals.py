@@ -115,8 +115,8 @@ class Arrivals:
     def __iter__(self) -> Iterator[Arrival]:
         if self._on_sums is not None:
             raise RequestError(
-                "this method reads single updates, and a filter such as privacy's noise works on "
-                "their mean only; leave the filter out or choose another method"
+                "this method reads individual updates, but a filter such as the noise for privacy "
+                "works only on their mean; remove the filter or choose another method"
             )
         return self._stream
 

@@ -72,8 +72,8 @@ def method(
     if module_of(name) is None:
         known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
         raise RequestError(
-            f"there is no method {name!r} for these widths; choose from {known}, name one of your "
-            "own as package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
+            f"there is no method {name!r} for these widths; choose from {known}, name your own as "
+            "package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
         )
     maker = resolve("method", name, {}, lambda made: hasattr(made, "aggregate"))
     made: Method = construct(
@@ -96,7 +96,7 @@ def expand(names: Iterable[str], widths: tuple[float, ...]) -> list[str]:
     for name in names:
         if name == VANILLA_PAPER and not math.isclose(sum(widths), 1.5):
             raise RequestError(
-                f"{VANILLA_PAPER} is for widths that sum to 1.5, and these sum to {sum(widths):g}; "
+                f"{VANILLA_PAPER} needs widths that sum to 1.5, but these sum to {sum(widths):g}; "
                 f"use {VANILLA_ALL}"
             )
         every = name in (VANILLA_ALL, VANILLA_PAPER)

@@ -29,13 +29,13 @@ def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> 
     """
     if not isinstance(network, nn.Sequential):
         raise RequestError(
-            f"only an nn.Sequential can be adapted, and this is a {type(network).__name__}; "
+            f"only an nn.Sequential can be adapted, but this is a {type(network).__name__}; "
             "build it from SlimConv2d and SlimLinear instead"
         )
     layers = list(_unnested(network))
     weighted = [i for i, layer in enumerate(layers) if isinstance(layer, nn.Conv2d | nn.Linear)]
     if not weighted:
-        raise RequestError("the network has no Conv2d and no Linear layer to make slimmable")
+        raise RequestError("the network has no Conv2d or Linear layer to make slimmable")
     result: list[nn.Module] = []
     channels = 0
     for index, layer in enumerate(layers):
@@ -116,8 +116,8 @@ def _group_norm(layer: nn.GroupNorm) -> SlimGroupNorm:
 def _batch_norm(layer: nn.BatchNorm2d, widths: Sequence[float] | None) -> SlimBatchNorm2d:
     if widths is None:
         raise RequestError(
-            "the network has a BatchNorm2d, which needs statistics for every width: give them, "
-            "slimmable(network, widths=(0.5, 1.0))"
+            "the network has a BatchNorm2d, which needs statistics for every width; give the "
+            "widths: slimmable(network, widths=(0.5, 1.0))"
         )
     if layer.momentum is None:
         raise RequestError("a slimmable BatchNorm2d needs a momentum, such as 0.1")

@@ -97,7 +97,7 @@ def multiply_adds(
     except RuntimeError as error:
         if width < 1 and _works(network, image_shape):
             raise RequestError(
-                f"the network works at 1.0x and not at {width}x: {' '.join(str(error).split())}; "
+                f"the network works at 1.0x but not at {width}x: {' '.join(str(error).split())}; "
                 "between slimmable layers use SlimGroupNorm, SlimBatchNorm2d and layers without "
                 "parameters"
             ) from None

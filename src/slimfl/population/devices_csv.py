@@ -91,8 +91,8 @@ def read_devices(path: Path, devices: int, widths: tuple[float, ...]) -> Populat
         count = here.stop
     if count < devices:
         raise RequestError(
-            f"{path} has {count} devices and the experiment {devices}; set federation.devices to "
-            f"{count}"
+            f"{path} has {count} devices and the experiment has {devices}; set federation.devices "
+            f"to {count}"
         )
     max_width = width_indices(columns.pop("max_width"), widths, str(path))
     return Population(
@@ -143,13 +143,13 @@ def _chunks(path: Path) -> Iterator[dict[str, list[str]]]:
                 yield dict(zip(header, map(list, zip(*chunk, strict=True)), strict=True))
     except FileNotFoundError:
         raise RequestError(
-            f"there is no file {path}; population.file takes a devices.csv, and every run folder "
-            "with a population of its own has one"
+            f"there is no file {path}; population.file takes a devices.csv, such as the one in a "
+            "run folder with unequal devices"
         ) from None
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({error.strerror}); give another file") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise RequestError(f"{path} is not a table of devices: {error}; correct it") from None
+        raise RequestError(f"{path} is not a valid table of devices: {error}; correct it") from None
 
 
 def _short(path: Path, lines: Iterator[str]) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _check_numbering(path: Path, ids: list[str], begin: int) -> None:
     for line, (found, number) in enumerate(zip(ids, expected, strict=True), begin + 2):
         if found != number:
             raise RequestError(
-                f"line {line} of {path} is of device {found[:20]!r}, and device {number} is next; "
+                f"line {line} of {path} is for device {found[:20]!r} instead of device {number}; "
                 "number the devices from 0"
             )
 

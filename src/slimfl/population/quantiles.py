@@ -43,8 +43,7 @@ def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> d
     values, vectors = np.linalg.eigh(matrix)
     if values.min() < -1e-9:
         raise RequestError(
-            "population.correlations contradict each other: no devices have all of them; bring "
-            "the ranks nearer to 0"
+            "population.correlations contradict each other; bring the ranks closer to 0"
         )
     root = vectors * np.sqrt(np.maximum(values, 0))
     normal = np.stack([_normal(uniforms[key]) for key in keys])

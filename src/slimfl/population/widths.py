@@ -15,6 +15,6 @@ def width_indices(
         if value not in widths:
             known = ", ".join(f"{width:g}" for width in widths)
             raise RequestError(
-                f"{where}: the network has no width {value:g}; give a max_width of {known}"
+                f"{where}: the network has no width {value:g}; choose a max_width from {known}"
             )
     return np.searchsorted(widths, distinct)[inverse].astype(np.int64)

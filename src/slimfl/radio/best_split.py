@@ -53,7 +53,7 @@ def best_split(
         shares = split_of_margins(targets, margins, residual)
         if shares is None:
             raise RequestError(
-                "no power split can be decoded: lower the rates or the residual interference"
+                "no power split can be decoded; lower the rates or the residual interference"
             )
         return shares
 

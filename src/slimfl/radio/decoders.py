@@ -125,8 +125,8 @@ class Table:
         messages = len(coding.split)
         if messages != self.decoded.shape[1]:
             raise RequestError(
-                f"the decoder table has {self.decoded.shape[1]} messages and the signal "
-                f"{messages}; give a table that was measured with {messages}"
+                f"the decoder table has {self.decoded.shape[1]} messages and the signal has "
+                f"{messages}; give a table measured with {messages}"
             )
         with np.errstate(divide="ignore"):
             decibel = np.maximum(10 * np.log10(np.asarray(snr, np.float64)), -1e9)
@@ -209,7 +209,7 @@ def fitted_loss_db(decoder: Decoder, coding: Coding, bits: Sequence[float] = ())
     """
     found = _curve(decoder, coding, bits)
     if found is None:
-        raise RequestError("the bits of every message are needed; give them")
+        raise RequestError("this decoder needs the bits of every message; give them")
     points_db, curve = found
     half = [np.interp(0.5, column, points_db) for column in curve.T]
     needed_db = [to_db(threshold) for threshold in coding.thresholds(1.0).tolist()]

@@ -107,7 +107,7 @@ def outage_link(section: RadioSection) -> OutageLink:
     links = possible_links(section)
     if len(links) > 1:
         raise RequestError(
-            "a link by itself is in line of sight or it is not; set radio.line_of_sight to "
+            "a single link either has a line of sight or has none; set radio.line_of_sight to "
             "always or never"
         )
     return links[0][1]

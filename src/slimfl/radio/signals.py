@@ -28,8 +28,8 @@ def segment_rates(
     if section.rates == "by-size":
         if not segment_bits:
             raise RequestError(
-                'radio.rates = "by-size" needs the sizes of the segments, which are known in a '
-                'run only; use "equal" here'
+                'radio.rates = "by-size" needs the sizes of the segments, which are known only '
+                'in a run; use "equal" here'
             )
         assert not isinstance(rate, tuple)
         return tuple(rate * segments * bits / sum(segment_bits) for bits in segment_bits)

@@ -43,7 +43,7 @@ class Superposition:
         check_shares(self.spectral_efficiencies, self.split)
         if not 0 <= self.residual <= 1:
             raise RequestError(
-                f"the residual interference must be from 0 to 1, and {self.residual:g} is not"
+                f"the residual interference must be from 0 to 1, not {self.residual:g}"
             )
         margins = self.margins
         if not (margins > 0).all():

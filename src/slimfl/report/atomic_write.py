@@ -18,7 +18,9 @@ def atomic_write(path: Path) -> Iterator[Path]:
             yield Path(file.name)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise RunError(f"the disk is full: {path} was not written; make room") from error
+            raise RunError(
+                f"the disk is full and {path} was not written; free some space"
+            ) from error
         raise RequestError(
             f"{path} cannot be written ({error.strerror}); choose another path"
         ) from error

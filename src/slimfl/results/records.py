@@ -87,12 +87,12 @@ def _at(path: Path) -> list[RunRecord]:
     if not path.exists():
         raise RequestError(f"there is no folder {path}; give the path of a run folder")
     if not path.is_dir():
-        raise RequestError(f"{path} is a file; give the run folder that it belongs to")
+        raise RequestError(f"{path} is a file; give the folder of the run")
     inside = [load(entry) for entry in sorted(path.iterdir()) if (entry / EXPERIMENT).is_file()]
     if not inside:
         raise RequestError(
-            f"{path} is not a run folder and holds none; give a folder that has an {EXPERIMENT}, "
-            "or one that contains such folders"
+            f"{path} is not a run folder and contains none; give a folder with an {EXPERIMENT}, or "
+            "one that contains such folders"
         )
     return sorted(inside, key=_reading_order)
 

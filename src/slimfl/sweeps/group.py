@@ -47,7 +47,7 @@ def existing_group(group: Path) -> Iterator[list[RunFolder]]:
     if not group.exists():
         raise RequestError(f"there is no folder {group}; give the path of a run folder")
     if not group.is_dir():
-        raise RequestError(f"{group} is a file; give the run folder that it belongs to")
+        raise RequestError(f"{group} is a file; give the folder of the run")
     with _held(group):
         for folder in (group, *group.iterdir()):  # incomplete files of killed processes
             remove_leftovers(folder, ".+")
@@ -55,8 +55,8 @@ def existing_group(group: Path) -> Iterator[list[RunFolder]]:
         runs = [RunFolder(at) for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
         if not runs:
             raise RequestError(
-                f"{group} is not a run folder and holds none: nothing was begun there, so there "
-                "is nothing to resume; use `slimfl run`"
+                f"{group} is not a run folder and contains none, so there is nothing to resume; "
+                "use `slimfl run`"
             )
         yield runs
 
@@ -67,8 +67,8 @@ def check_free(group: Path, names: Mapping[str, object]) -> None:
         raise RequestError(f"{group} is a single run, not a folder of runs; choose another --out")
     if (group / PLAN).exists() or any((group / name / EXPERIMENT).exists() for name in names):
         raise RequestError(
-            f"{group} holds these runs already; go on with `{resume_command(group)}`, "
-            "or choose another --out"
+            f"{group} already has these runs; continue them with `{resume_command(group)}`, or "
+            "choose another --out"
         )
 
 
@@ -93,7 +93,7 @@ def make_planned(group: Path) -> list[RunFolder]:
 
 
 def _read_plan(path: Path) -> dict[str, str]:
-    damaged = RequestError(f"{path} is damaged; remove it, and start again what is missing")
+    damaged = RequestError(f"{path} is damaged; remove it and start the missing runs again")
     if not path.is_file():
         if path.exists():
             raise damaged

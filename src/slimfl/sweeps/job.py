@@ -90,8 +90,7 @@ def _fitting(job: Job, folder: RunFolder) -> Experiment:
     whole = _asked(held) == _asked(job.experiment)
     if not whole and (job.until is None or not same_rounds(held, job.experiment)):
         raise RequestError(
-            f"{folder.path} holds a run of another experiment; move it away, or choose another "
-            "folder"
+            f"{folder.path} has a run of another experiment; move it away, or choose another folder"
         )
     where = job.experiment.data.dir or held.data.dir
     return held.model_copy(update={"data": held.data.model_copy(update={"dir": where})})

@@ -41,7 +41,7 @@ def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
     if problem is not None:
         raise RequestError(f"{problem}, or choose --on local")
     if any(job.experiment.engine == "flower" for job in jobs):
-        raise RequestError("the flower engine starts a Ray of its own; take --on local with it")
+        raise RequestError("the flower engine starts its own Ray; use --on local")
     with _started() if address == "ray" else _joined(address) as ray:
         _run(ray, jobs, progress)
 
@@ -69,7 +69,7 @@ def _joined(address: str) -> Iterator[Any]:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise RequestError(
-            f"there is no Ray cluster at {address} ({error}); start one, or take --on local"
+            f"there is no Ray cluster at {address} ({error}); start one, or use --on local"
         ) from None
     try:
         yield ray
@@ -96,8 +96,8 @@ def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
                 raise RunError(f"{job.name}: {error.cause or error}") from error
             except ray.exceptions.RayError as error:
                 raise RunError(
-                    f"{job.name}: its worker was lost {RETRIES + 1} times ({error}); the same "
-                    "command goes on with what is finished"
+                    f"{job.name}: its worker was lost {RETRIES + 1} times ({error}); run the same "
+                    "command again to continue; finished runs are kept"
                 ) from error
             _write(job.folder, files)
         progress.tell(ray.get(counter.rounds.remote()))

@@ -119,7 +119,7 @@ def planned_images(
 def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
     if work.step == "one-width" and len(work.widths) != 1 and work.visit != "one":
         raise RequestError(
-            f"the local step 'one-width' trains one width, and {len(work.widths)} are assigned"
+            f"the local step 'one-width' trains one width, but {len(work.widths)} are assigned"
         )
     if work.step is not None:
         return work.step, work.options

@@ -158,8 +158,8 @@ class Federation:
             while name not in self.processes.running() and self._online([device]):
                 if time.monotonic() > deadline:
                     raise RequestError(
-                        f"{name} is online and does not run here; leave it to its own machine "
-                        "with --server-only, or stop it there"
+                        f"{name} is online on another machine; leave it there with --server-only, "
+                        "or stop it there"
                     )
                 time.sleep(0.5)
 

@@ -54,7 +54,9 @@ class Kit:
         if self.proxied and addresses.collide(self.bind, self.port, self.control_port):
             raise RequestError("the server's port and the control port are the same; change one")
         if not self.proxied and not addresses.is_loopback(self.bind):
-            raise RequestError(f"{self.bind} is not this machine alone, so it needs the proxy")
+            raise RequestError(
+                f"{self.bind} can be reached from other machines, so it needs the proxy"
+            )
 
     @classmethod
     def open(cls, path: Path) -> "Kit":
@@ -64,12 +66,12 @@ class Kit:
             return cls(path.absolute(), **_typed(tree))
         except (FileNotFoundError, NotADirectoryError):
             raise RequestError(
-                f"{path} holds no kit; make one with `slimfl deploy init {path} --devices 3`"
+                f"{path} is not a kit; create one with `slimfl deploy init {path} --devices 3`"
             ) from None
         except KeyError as error:
             raise RequestError(
-                f"{path / KIT} is damaged or of an older slimfl: {error} is missing; make a new "
-                "kit with `slimfl deploy init`"
+                f"{path / KIT} is damaged or from an older slimfl: {error} is missing; create a "
+                "new kit with `slimfl deploy init`"
             ) from None
         except (OSError, TypeError, ValueError, RecursionError, RequestError) as error:
             raise RequestError(
@@ -166,7 +168,7 @@ def lay_out(
     own_ports = range(device_port, device_port + devices)
     if addresses.is_loopback(bind) and (port in own_ports or control_port in own_ports):
         raise RequestError(
-            f"the devices' ports, from {device_port} up, meet the server's; give another "
+            f"the devices' ports, from {device_port} up, overlap with the server's; give another "
             "--device-port"
         )
     temporary = path.with_name(f".{path.name}.tmp")
@@ -263,5 +265,5 @@ def _typed(tree: dict[str, Any]) -> dict[str, Any]:
 
 def _whole(value: object, name: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise RequestError(f"{name} is to be a whole number from {least} to {most}")
+        raise RequestError(f"{name} must be a whole number from {least} to {most}")
     return value

@@ -40,7 +40,8 @@ class Processes:
             return []
         except (OSError, TypeError, ValueError, RecursionError) as error:
             raise RequestError(
-                f"{self.file} is damaged ({error}); end the kit's processes by hand, then delete it"
+                f"{self.file} is damaged ({error}); stop the kit's processes by hand, then delete "
+                "it"
             ) from None
 
     def running(self) -> dict[str, Process]:
@@ -70,7 +71,7 @@ class Processes:
         threading.Thread(target=child.wait, daemon=True).start()
         found = _table().get(child.pid)
         if found is None:
-            raise RunError(f"{name} ended at once; {log} says why")
+            raise RunError(f"{name} ended immediately; see {log} for the reason")
         self._write([*self.all(), Process(name, child.pid, found.started)])
 
     def end(self, names: Iterable[str], patience_s: float = 15.0) -> None:
@@ -86,7 +87,7 @@ class Processes:
                 time.sleep(0.2)
         left = _alive(ending)
         if left:
-            raise RunError(f"processes {left} do not end; end them by hand")
+            raise RunError(f"processes {left} do not stop; stop them by hand")
         # others are kept, also where they have ended: they may have left something behind
         self._write([p for p in self.all() if p.name not in wanted])
 

@@ -50,7 +50,7 @@ def check_work(experiment: Experiment, samples: int) -> None:
     if images > MOST:
         raise RequestError(
             f"this device does not train on {images} images in one round; lower training.steps or "
-            f"training.epochs to {MOST} images at most"
+            f"training.epochs so that there are at most {MOST}"
         )
 
 

@@ -35,9 +35,7 @@ def check_simulated(experiment: Experiment) -> None:
         ("radio.gains", experiment.radio.gains == "measured"),
     ):
         if real:
-            raise RequestError(
-                f"{key} asks for devices that are really there: give --superlink, or change it"
-            )
+            raise RequestError(f"{key} needs real devices; give --superlink, or change {key}")
 
 
 def deployed(grid: Grid) -> ChooseEngine:

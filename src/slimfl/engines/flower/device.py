@@ -118,7 +118,7 @@ def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Datase
     dataset = load_section(section)
     if dataset.checksum != order.data_sha256:
         raise RequestError(
-            f"this device has other {dataset.name} data than the server (checksum "
+            f"this device's {dataset.name} data differ from the server's (checksum "
             f"{dataset.checksum[:12]}); give its node the data-dir with the same files"
         )
     return dataset, partition(dataset.train.labels, devices, section, asked.seed)
@@ -130,7 +130,7 @@ def _here(section: DataSection, data_dir: Path | None) -> DataSection:
         return section.model_copy(update={"dir": data_dir})
     if data_dir is None:
         raise RequestError(
-            f"the server's dataset {section.dataset!r} is not one that a device finds by its name; "
+            f"this device does not find the server's dataset {section.dataset!r} by its name; "
             'give the node data-dir="..." with the same files'
         )
     return section.model_copy(update={"dataset": str(data_dir), "dir": None})
@@ -141,4 +141,4 @@ def measured_gain(path: Path) -> float:
     try:
         return float(path.read_text())
     except (OSError, ValueError) as error:
-        raise RequestError(f"{path} holds no measured gain: {error}") from None
+        raise RequestError(f"{path} has no measured gain: {error}") from None

@@ -138,7 +138,7 @@ class FlowerEngine:
         except httpx.HTTPError as error:
             raise RunError(
                 f"round {round}: the SuperLink does not answer ({error}); the run folder is intact "
-                "and `slimfl resume` goes on from the last complete round"
+                "and `slimfl resume` continues after the last complete round"
             ) from error
         self.check_quorum(round, len(tasks), reasons)
 
@@ -147,9 +147,9 @@ class FlowerEngine:
         answered, needed = asked - len(reasons), self._needed(asked)
         if answered < needed:
             raise RunError(
-                f"round {round}: {answered} of {asked} devices answered and the quorum is {needed} "
-                f"({reasons[-1]}); the run folder is intact and `slimfl resume` goes on from the "
-                "last complete round"
+                f"round {round}: {answered} of {asked} devices answered but the quorum is {needed} "
+                f"({reasons[-1]}); the run folder is intact and `slimfl resume` continues after "
+                "the last complete round"
             )
 
     def _needed(self, asked: int) -> int:
@@ -168,9 +168,9 @@ class FlowerEngine:
             names = ", ".join(map(str, absent))
             if time.monotonic() > deadline:
                 raise RunError(
-                    f"round {round} waited {self.section.wait_s:g} s for a quorum of "
-                    f"{needed} devices and these are not there: {names}; start them, "
-                    "then `slimfl resume` goes on from the last complete round"
+                    f"round {round} waited {self.section.wait_s:g} s for a quorum of {needed} "
+                    f"devices, but these are missing: {names}; start them, "
+                    "then `slimfl resume` continues after the last complete round"
                 )
             if absent != told:
                 log.warning("round %d: waiting for devices %s", round, names)
@@ -246,7 +246,7 @@ class _Post:
             asked = self.open.pop(reply.metadata.reply_to_message_id, None)
             if asked is None:
                 log.warning(
-                    "round %d: an answer that nobody waits for, from node %d: ignored",
+                    "round %d: ignored an unexpected answer from node %d",
                     self.round,
                     reply.metadata.src_node_id,
                 )

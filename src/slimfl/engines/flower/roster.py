@@ -92,5 +92,5 @@ def _one_each(told: list[tuple[int, int]], before: dict[int, int]) -> dict[int, 
             continue
         if before.get(device) == node:
             nodes[device], node = node, kept
-        log.warning("node %d says that it is device %d, as another does: ignored", node, device)
+        log.warning("ignored node %d, which claims to be device %d like another node", node, device)
     return nodes

@@ -71,7 +71,7 @@ class Releases:
 
     def _damaged(self, number: int) -> Release:
         log.warning(
-            "release %d in %s is damaged; it is counted as if every device had been heard",
+            "release %d in %s is damaged; it is counted as if every device had been decoded",
             number,
             self.path,
         )

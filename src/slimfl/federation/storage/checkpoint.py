@@ -77,7 +77,7 @@ def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
         try:
             found = _read(path)
             if path != file_of(folder, found.round):
-                raise DamagedCheckpointError(f"it is of round {found.round}")
+                raise DamagedCheckpointError(f"it is from round {found.round}")
             return found
         except DamagedCheckpointError as error:
             log.warning("checkpoint %s is damaged (%s); using the one before it", path.name, error)
@@ -145,7 +145,7 @@ def _read(path: Path) -> Checkpoint:
     if metadata.get("sha256") != _digest(metadata["state"], tensors):
         raise DamagedCheckpointError("its checksum differs")
     if path.name != f"round-{state['round']:08d}.safetensors":
-        raise DamagedCheckpointError(f"it is the one of round {state['round']}")
+        raise DamagedCheckpointError(f"it is from round {state['round']}")
     files = [
         _device_file(path.parent, name, digest)
         for name, digest in sorted(state.get("device_files", {}).items())
@@ -161,7 +161,7 @@ def _state(path: Path) -> dict[str, Any]:
         if type(state["round"]) is not int or state["round"] < 0:
             raise ValueError("it names no round")
         if not isinstance(state.get("device_files", {}), dict):
-            raise ValueError("it names no files of devices")
+            raise ValueError("it names no device files")
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedCheckpointError(str(error)) from None
     return state

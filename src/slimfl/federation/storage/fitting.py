@@ -26,8 +26,8 @@ KEPT = ("method/", "channel/", "clock/", "belief/")
 LAST_SEGMENTS = "last/"
 
 _WAY_OUT = (
-    "put back what belongs to this folder, start the changed experiment in a new one with "
-    "`slimfl run`, or delete the checkpoints to start over"
+    "restore the original settings, start the changed experiment in a new folder with `slimfl "
+    "run`, or delete the checkpoints to start over"
 )
 
 
@@ -56,7 +56,7 @@ def check_fits(
     here = made_with(experiment, data_sha256)[MADE_WITH]
     there = checkpoint.state.get(MADE_WITH, here)
     if not isinstance(there, dict):
-        raise _unfit(checkpoint, "it does not say what it was made with")
+        raise _unfit(checkpoint, "it does not record its settings")
     changes = [
         f"{key} was {_value(there, key)} and is {_value(here, key)}"
         for key in sorted({*here, *there})
@@ -64,8 +64,8 @@ def check_fits(
     ]
     if changes:
         raise RequestError(
-            f"the checkpoint of round {checkpoint.round} was made with other settings than "
-            f"experiment.toml has ({', '.join(changes)}); {_WAY_OUT}"
+            f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
+            f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
         )
     _check_arrays(checkpoint, experiment, parameters, kept)
     clock_s = checkpoint.state.get("clock_s", 0.0)
@@ -73,16 +73,16 @@ def check_fits(
         raise _unfit(checkpoint, "its clock_s is not a time")
     left_j = checkpoint.tensors.get("clock/battery_left_j", np.zeros(0))
     if left_j.dtype != np.float64 or not (left_j >= 0).all():
-        raise _unfit(checkpoint, "its batteries hold what no battery does")
+        raise _unfit(checkpoint, "its battery charges are impossible")
     mean = checkpoint.tensors.get("belief/mean", np.zeros(0))
     variance = checkpoint.tensors.get("belief/variance", np.zeros(0))
     if not (np.isfinite(mean).all() and (variance > 0).all() and np.isfinite(variance).all()):
-        raise _unfit(checkpoint, "its belief of the devices' gains is no belief")
+        raise _unfit(checkpoint, "its belief about the gains of devices is impossible")
     heard = checkpoint.state.get("heard")
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
     ):
-        raise _unfit(checkpoint, "it does not say how often each device was heard")
+        raise _unfit(checkpoint, "it does not record how often each device was decoded")
 
 
 def _check_arrays(
@@ -114,26 +114,24 @@ def _check_arrays(
         )
     for name, value in states.items():
         if not is_stored(value):
-            raise _unfit(checkpoint, f"it holds an array {name!r} ({value.dtype})")
+            raise _unfit(checkpoint, f"it has an unexpected array {name!r} ({value.dtype})")
     per_device = state_shapes(experiment.training, parameters)
     devices_hold: dict[str, Shapes] = {}
     for key, value in tensors.items():
         device, _, name = key.removeprefix("device/").partition("/")
         if not key.startswith("device/") or value.dtype != np.float32:
-            raise _unfit(checkpoint, f"it holds an array {key!r} ({value.dtype})")
+            raise _unfit(checkpoint, f"it has an unexpected array {key!r} ({value.dtype})")
         devices_hold.setdefault(device, {})[name] = value.shape
     for device, held in devices_hold.items():
         if not re.fullmatch("[0-9]{1,9}", device) or int(device) >= experiment.federation.devices:
             raise _unfit(checkpoint, f"there is no device {device!r}")
         if held != per_device:
-            raise _unfit(checkpoint, f"device {device} holds {held}, and keeps {per_device}")
+            raise _unfit(checkpoint, f"device {device} has {held} and should have {per_device}")
     for file, (devices, held) in checkpoint.device_files:
         if held != per_device:
-            raise _unfit(
-                checkpoint, f"{file.path.name} holds {held}, and devices keep {per_device}"
-            )
+            raise _unfit(checkpoint, f"{file.path.name} has {held} and should have {per_device}")
         if not _are_devices(devices, experiment.federation.devices):
-            raise _unfit(checkpoint, f"{file.path.name} holds devices that there are not")
+            raise _unfit(checkpoint, f"{file.path.name} has devices that do not exist")
 
 
 def _under_way_problem(

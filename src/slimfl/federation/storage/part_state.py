@@ -38,12 +38,12 @@ def checked_state(part: str, state: Mapping[str, Any], before: State | None = No
         if not is_stored(array):
             raise RequestError(
                 f"the state of {part} has {name!r} of type {array.dtype}, which checkpoints cannot "
-                "hold: use whole or real numbers of at most 64 bits (for complex numbers, two "
-                "arrays)"
+                "store; use whole or real numbers of at most 64 bits (two arrays for complex "
+                "numbers)"
             )
     if before is not None and shapes(arrays) != shapes(before):
         raise RequestError(
-            f"the state of {part} was {shapes(before)} and became {shapes(arrays)}: keep names and "
+            f"the state of {part} was {shapes(before)} and is now {shapes(arrays)}; keep names and "
             "shapes the same in all rounds"
         )
     return arrays

@@ -228,8 +228,8 @@ def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
     found = read_intact(path, experiment)
     if found.damage is not None:
         raise RequestError(
-            f"{found.damage}; `slimfl resume {shlex.quote(str(path.parent))}` runs the rounds from "
-            "there again"
+            f"{found.damage}; `slimfl resume {shlex.quote(str(path.parent))}` repeats the rounds "
+            "from there"
         )
     return found.lines
 
@@ -275,7 +275,7 @@ def read_on(
                 line = _line(raw, number, experiment)
                 widths = at.widths or frozenset(line.accuracy)
                 if line.accuracy and line.accuracy.keys() != widths:
-                    raise _DamageError("has other widths than the lines before it")
+                    raise _DamageError("has widths that differ from those of the lines before it")
             except _DamageError as error:
                 raise DamageError(f"line {number} of {path} {error}") from None
             at = Position(number, at.size_bytes + len(raw), widths)
@@ -302,8 +302,8 @@ def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
         counts = []
     if len(counts) != devices or len({len(row) for row in counts}) != 1 or not counts[0]:
         raise RequestError(
-            f"{path} is damaged: it must have one count per class for each of {devices} devices; "
-            "remove it"
+            f"{path} is damaged: it must have one count per class for each of the {devices} "
+            "devices; remove it"
         )
     return counts
 
@@ -317,7 +317,7 @@ def _raw_lines(path: Path, experiment: Experiment, start: Position) -> Iterator[
         while (line := file.readline(most + 1)).endswith(b"\n") or len(line) > most:
             left -= len(line)
             if left < 0:
-                raise RequestError(f"{path} has more than {FILE_BYTES:,} bytes; leave this run out")
+                raise RequestError(f"{path} has more than {FILE_BYTES:,} bytes; omit this run")
             yield line
 
 

@@ -57,8 +57,8 @@ class RunFolder:
         with _lock(path):
             if (path / EXPERIMENT).exists():
                 raise RequestError(
-                    f"{path} holds a run already; go on with `{resume_command(path)}`, "
-                    "or choose another --out"
+                    f"{path} already has a run; continue it with `{resume_command(path)}`, or "
+                    "choose another --out"
                 )
             write_atomically(path / EXPERIMENT, text.encode())
         with suppress(PermissionError):  # a folder may be writable and not readable
@@ -96,7 +96,7 @@ class RunFolder:
         found = self.intact_metrics()
         if found.damage:
             raise RequestError(
-                f"{found.damage}; `{resume_command(self.path)}` runs the rounds from there again"
+                f"{found.damage}; `{resume_command(self.path)}` repeats the rounds from there"
             )
         return found.lines
 
@@ -128,7 +128,7 @@ class RunFolder:
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
         """Hold the folder for writing; a second writer is refused."""
-        way_on = f"`{resume_command(self.path)}` goes on from the last complete round"
+        way_on = f"`{resume_command(self.path)}` continues after the last complete round"
         with disk_errors(self.path, f"then {way_on}"), _lock(self.path):
             yield RunWriter(self.path, self.experiment())
 
@@ -209,9 +209,9 @@ def disk_errors(path: Path, way_on: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise RunError(f"the disk is full ({path}): make room, {way_on}") from error
+            raise RunError(f"the disk is full ({path}); free some space, {way_on}") from error
         if error.errno == errno.EIO:
-            raise RunError(f"the disk failed ({path}): check it, {way_on}") from error
+            raise RunError(f"the disk failed ({path}); check it, {way_on}") from error
         if error.errno in _NOT_WRITABLE:
             raise RequestError(
                 f"{path} cannot be written ({error.strerror}); choose another --out"

@@ -10,10 +10,10 @@ const DRAW_MS = 200; // between two drawings while rounds come in
 const DETAILS_MS = 700; // between two requests for details
 const AXES = {
   round: { title: "round", whole: true, units: [[1, ""]] },
-  compute_s: { title: "computing", units: SECONDS },
+  compute_s: { title: "computing time", units: SECONDS },
   airtime_s: { title: "airtime of all devices", units: SECONDS },
   energy_j: { title: "energy of all devices", units: JOULES },
-  bits: { title: "sent by all devices", units: BITS },
+  bits: { title: "data sent by all devices", units: BITS },
 };
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]]; // the widest first
 
@@ -65,7 +65,7 @@ function draw() {
   slider(visible);
   $("empty").hidden = all.length > 0;
   $("left-out").hidden = !runs.leftOut;
-  $("left-out").textContent = `${runs.leftOut} older runs are left out; watch fewer folders to see them.`;
+  $("left-out").textContent = `${runs.leftOut} older runs are not shown; watch fewer folders to see them.`;
   $("report-all").hidden = !visible.length;
   $("report-all").href = `report?${visible.map((run) => `run=${run.about.key}`).join("&")}`;
   const running = all.filter((run) => run.now.state === "running").length;
@@ -209,9 +209,9 @@ function showDetails(mine) {
   items($("codes"), mine.words.map((name, i) => ({ name, colour: mine.colours[i] })), swatch);
   heat.show(mine, until);
   if (known) gains.show(mine, until);
-  const fewer = mine.devices.length < run.about.devices ? `${mine.devices.length} of ${run.about.devices} devices, evenly picked. ` : "";
+  const fewer = mine.devices.length < run.about.devices ? `${mine.devices.length} of ${run.about.devices} devices, evenly spaced. ` : "";
   $("details-note").textContent = fewer + (mine.from ? `The last ${mine.codes.length} rounds. ` : "")
-    + (mine.thresholds.length ? "" : "Thresholds are known for the built-in channel and methods alone.");
+    + (mine.thresholds.length ? "" : "Thresholds are known only for the built-in channel and methods.");
 }
 
 // --- controls

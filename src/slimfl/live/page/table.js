@@ -19,7 +19,7 @@ function columns(runs) {
     ...Array.from({ length: segments }, (_, s) => ({ id: `delivered.${s + 1}`, title: `delivered % segment\u00a0${s + 1}`,
       value: (r) => r.now.delivered[s], show: percent })),
     { id: "compute_s", title: "computing", value: (r) => r.now.compute_s, show: unit(SECONDS) },
-    { id: "airtime_s", title: "on the air", value: (r) => r.now.airtime_s, show: unit(SECONDS) },
+    { id: "airtime_s", title: "airtime", value: (r) => r.now.airtime_s, show: unit(SECONDS) },
     { id: "energy_j", title: "energy", value: (r) => r.now.energy_j, show: unit(JOULES) },
     { id: "bits", title: "sent", value: (r) => r.now.bits, show: unit(BITS) },
   ];

@@ -50,4 +50,4 @@ def scattering(seed: int, round: int, devices: int, purpose: str = "fading") -> 
 def in_range(name: str, value: float, low: float, high: float) -> None:
     """Refuse a parameter outside its range, or NaN."""
     if not low <= value <= high:
-        raise RequestError(f"{name} must be from {low:g} to {high:g}, and {value:g} is not")
+        raise RequestError(f"{name} must be from {low:g} to {high:g}, not {value:g}")

@@ -24,7 +24,7 @@ def partition_figure(class_counts: Sequence[Sequence[int]], title: str = "") -> 
     """Samples of every class on every device: the paper's figure 3 as stacked bars."""
     counts = np.asarray(class_counts)
     if counts.ndim != 2 or not counts.size:
-        raise RequestError("this run has distributed no data yet; give a run that has begun")
+        raise RequestError("this run has not distributed its data yet; give a run that has started")
     devices, classes = counts.shape
     with canvas(6.2, max(2.4, min(8.0, 0.9 + 0.24 * devices))) as (figure, axes):
         left = np.zeros(devices)

@@ -56,8 +56,8 @@ def cell_map(group: Group) -> str:
 def colours_words() -> str:
     """The legend of colours and shapes."""
     return (
-        "blue devices were heard always, orange ones never; circles can train all widths, "
-        "squares cannot"
+        "blue devices were always heard, orange ones never; circles can train all widths, squares "
+        "cannot"
     )
 
 

@@ -61,20 +61,22 @@ def caveats(summary: Summary) -> list[str]:
     for row in runs:
         if not row.complete:
             done = f"{row.rounds_done} of {row.rounds_asked} rounds"
-            notes.append(f"{row.name} ({row.scene}) has done {done}; its numbers are preliminary.")
+            notes.append(
+                f"{row.name} ({row.scene}) has finished {done}; its numbers are preliminary."
+            )
     refused = sum(row.refused for row in runs)
     if refused:
         updates = "1 update" if refused == 1 else f"{refused:,} updates"
         notes.append(f"The server refused {updates}; run.log in the run's folder says why.")
     if all(len(row.seeds) == 1 for row in runs):
         notes.append(
-            "Every method ran under one seed, so a deviation is that of the last evaluated rounds "
-            f"(at most {LAST}), not between seeds."
+            "Every method ran under one seed, so deviations are over the last evaluated rounds "
+            f"(at most {LAST}), not over seeds."
         )
     elif any(len(row.seeds) == 1 for row in runs):
         notes.append(
-            "Where a method ran under one seed, its deviation is that of the last evaluated rounds "
-            f"(at most {LAST}); else it is the deviation between seeds."
+            "For a method that ran under one seed, the deviation is over the last evaluated "
+            f"rounds (at most {LAST}); otherwise it is over seeds."
         )
     return notes
 
@@ -100,8 +102,8 @@ def _sentence(ranking: Ranking) -> str:
         have = "has" if len(ranking.unlearned) == 1 else "have"
         limit = 100 * max(row.learned_above for row in ranking.unlearned)
         return (
-            f"{where} {names} {have} not learned yet: not above {limit:.1f} %, which is guessing "
-            f"and {ERRORS:.0f} standard errors."
+            f"{where} {names} {have} not learned yet: the accuracy is not above {limit:.1f} %, "
+            f"which is guessing plus {ERRORS:.0f} standard errors."
         )
     first = leaders[0]
     if len(leaders) == 1 and not behind:
@@ -140,14 +142,14 @@ def _cost(rows: Sequence[GroupSummary]) -> list[str]:
         return []
     widths = _and(list(slim.accuracy))
     sentences = [
-        f"Over the {slim.scene}, serving widths {widths} costs {_energy(slim.energy_j)} on the air "
-        f"with one run of {slim.name}, {_energy(every.energy_j)} with a run of Vanilla FL for each "
-        f"({_times(every.energy_j, slim.energy_j)})."
+        f"Over the {slim.scene}, serving widths {widths} costs {_energy(slim.energy_j)} of "
+        f"transmit energy with one run of {slim.name} and {_energy(every.energy_j)} with one run "
+        f"of Vanilla FL per width ({_times(every.energy_j, slim.energy_j)})."
     ]
     if slim.energy_until_j and every.energy_until_j:
         own, theirs = slim.energy_until_j, every.energy_until_j
         sentences.append(
-            f"Until convergence it is {_energy(own)} against {_energy(theirs)} "
+            f"Until convergence, the costs are {_energy(own)} and {_energy(theirs)} "
             f"({_times(theirs, own)})."
         )
     return sentences

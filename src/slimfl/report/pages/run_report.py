@@ -49,7 +49,7 @@ def page(records: Sequence[RunRecord]) -> str:
     parts = [part for part in parts if part[2]]
     thinned = canvas.thinned or canvas.lines.thinned
     main = (
-        "<noscript><p class='note'>The plots need JavaScript; the words and tables do not.</p>"
+        "<noscript><p class='note'>The plots need JavaScript; the text and tables do not.</p>"
         f"</noscript>{_thinned(canvas.lines) if thinned else ''}"
         + "".join(section(key, title, html) for key, title, html in parts)
     )
@@ -88,9 +88,9 @@ def _subtitle(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
 
 def _thinned(lines: Lines) -> str:
     return (
-        f"<p class='note' id='thinned'>The runs are long or many: plots show at most "
+        "<p class='note' id='thinned'>There is too much data to draw: plots show at most "
         f"{lines.points:,} rounds and {DEVICES} devices (twice as many in the partition), evenly "
-        "picked. Tables and sentences use all of them.</p>"
+        "spaced. Tables and sentences use all of them.</p>"
     )
 
 

@@ -72,8 +72,8 @@ def conclusions_section(summary: Summary) -> str:
     )
     return (
         f"{overview(rankings(summary), summary)}"
-        "<p class='note'>The most accurate method of each setting and how far it is ahead; methods "
-        "within their combined deviation tie. Energy: a run of Vanilla FL per width against one "
+        "<p class='note'>The most accurate method for each setting and its lead; methods within "
+        "their combined deviation tie. Energy: one run of Vanilla FL per width compared with one "
         f"run of SlimFL.</p>{notes}<details><summary>In words, setting by setting</summary>{words}"
         "</details>"
     )
@@ -85,11 +85,12 @@ def table_section(summary: Summary) -> str:
     return (
         tables.closing(rows)
         + f"<p class='note'>Accuracy is the mean over {last}; ± is the deviation over seeds or, "
-        "with one seed, over those rounds. Delivered: the share of the asked devices.</p>"
+        "with one seed, over those rounds. Delivered: the share of the devices that were asked.</p>"
         + tables.costs(rows)
         + "<p class='note'>Power and computing are counted as in the paper's table VII."
         + "".join(
-            f" {name} is the sum of the Vanilla FL runs of all widths, each stopping by itself."
+            f" {name} is the sum of the Vanilla FL runs of all widths, each of which stops on its "
+            "own."
             for name in dict.fromkeys(title(row.method) for row in rows if row.computed)
         )
         + f"</p><details><summary>Every run</summary>{tables.runs(summary)}</details>"
@@ -99,10 +100,10 @@ def table_section(summary: Summary) -> str:
 def accuracy_section(scenes: "Scenes", canvas: Canvas) -> str:
     """Curves with their bands."""
     several = any(len(group.runs) > 1 for groups in scenes.groups.values() for group in groups)
-    band = " The line is the mean over seeds, the band goes from the lowest seed to the highest."
+    band = " The line is the mean over seeds; the band reaches from the lowest seed to the highest."
     how = (
-        f"Colour says the method, the dash the width.{band if several else ''} Click a name to "
-        "hide or show its curve; drag across a plot to enlarge a part."
+        f"The colour shows the method, the dash pattern the width.{band if several else ''} Click "
+        "a name to hide or show its curve; drag across a plot to zoom in."
     )
     return f"<p>{how}</p>" + _curves(
         scenes, canvas, "accuracy", canvas.lines.accuracy, [plots.ROUND], _ACCURACY, 440,
@@ -113,9 +114,9 @@ def accuracy_section(scenes: "Scenes", canvas: Canvas) -> str:
 def accuracy_cost_section(scenes: "Scenes", canvas: Canvas) -> str:
     """Accuracy against costs."""
     how = (
-        "How accurate the model was once that much was spent, by all devices together. Vanilla FL "
-        "at one width pays for that width alone. Computing is counted by a preset, and presets "
-        f"differ by two orders of magnitude: here {_presets(scenes)}."
+        "Accuracy of the model against the cost of all devices together. Vanilla FL at one width "
+        "pays only for that width. Computing energy follows a preset, and presets differ by two "
+        f"orders of magnitude; here: {_presets(scenes)}."
     )
     return f"<p>{how}</p>" + _curves(
         scenes, canvas, "accuracy-cost", canvas.lines.accuracy_against_cost, _COSTS, _ACCURACY, 400,
@@ -134,7 +135,7 @@ def loss_section(scenes: "Scenes", canvas: Canvas) -> str:
         lambda group: canvas.lines.losses(group, "training_loss"), [plots.ROUND],
         plots.Axis("training loss of the devices"), 360, "Training loss over rounds",
     )  # fmt: skip
-    parts = [("On the test set", test), ("In training, the mean over devices", training)]
+    parts = [("On the test set", test), ("In training, mean over devices", training)]
     return "".join(f"<h3>{name}</h3>{html}" for name, html in parts if html)
 
 
@@ -211,10 +212,14 @@ def delivered_section(scenes: "Scenes", canvas: Canvas) -> str:
         for group in groups
         if expected_of(group.runs[0].experiment, group.runs[0].provenance) is None
     ]
-    note = f" Nothing is expected of {', '.join(unknown)}: there is no formula." if unknown else ""
+    note = (
+        f" For {', '.join(unknown)} there is no formula, so no expected values are shown."
+        if unknown
+        else ""
+    )
     return (
-        "<p>Bars: measured. Diamonds: the decoding probability of equation (5), less dropout, with "
-        f"two standard errors of a share over as many uploads.{escape(note)}</p>"
+        "<p>Bars: measured. Diamonds: the decoding probability of equation (5), reduced by "
+        f"dropout, with two standard errors for the same number of uploads.{escape(note)}</p>"
         + _side_by_side(parts)
     )
 
@@ -237,7 +242,7 @@ def cost_section(scenes: "Scenes", canvas: Canvas) -> str:
         "Transmit energy of all devices so far",
     )  # fmt: skip
     return (
-        f"<h3>Bits</h3><p>Solid: decoded. Hatched: sent, and dropped.</p>{bits}"
+        f"<h3>Bits</h3><p>Solid: decoded. Hatched: sent but dropped.</p>{bits}"
         f"<h3>Energy</h3>{energy}"
     )
 
@@ -256,7 +261,7 @@ def partition_section(groups: Sequence[Group], canvas: Canvas) -> str:
         canvas.thinned |= fewer
         label = f"Samples of every class on every device: {name}"
         shown[str(run.class_counts)] = canvas.figure("partition", plot, label, name)
-    return _side_by_side(shown.values()) or "<p>No run has begun.</p>"
+    return _side_by_side(shown.values()) or "<p>No run has started.</p>"
 
 
 def experiment_section(groups: Sequence[Group]) -> str:

@@ -70,7 +70,7 @@ def compare_table(records: Iterable[RunRecord]) -> Table:
             f"{cells.number(row.paper_power_until_w)}\n{cells.number(row.paper_gflops_until)}",
         ]
 
-    title = "Comparison; in brackets the points from the first row with that width"
+    title = "Comparison; in brackets: difference in points from the first row with that width"
     return _table(title, headings, rows, values)
 
 
@@ -109,7 +109,7 @@ def _caption(rows: Sequence[GroupSummary]) -> str:
     if seeds == {1}:
         deviation = "± is the deviation over the last evaluated rounds"
     elif 1 in seeds:
-        deviation = "± is the deviation over seeds, or over the last rounds where there is one seed"
+        deviation = "± is the deviation over seeds, or over the last rounds for a single seed"
     else:
         deviation = f"± is the deviation over {'/'.join(map(str, sorted(seeds)))} seeds"
     scenes = {row.scene for row in rows}
@@ -128,7 +128,9 @@ def _not_learned(rows: Sequence[GroupSummary]) -> str:
     if len(guessing) < len(tested):
         named = dict.fromkeys(f"{row.name} at {width}" for row, width in guessing)
         which = f"not learned yet: {', '.join(named)}"
-    return f"\n{which} (not above {limit:.1f} %: guessing and {ERRORS:.0f} standard errors)"
+    return (
+        f"\n{which} (not above {limit:.1f} %, which is guessing plus {ERRORS:.0f} standard errors)"
+    )
 
 
 def _with_difference(row: GroupSummary, width: str, rows: list[GroupSummary]) -> str:

@@ -24,7 +24,7 @@ def devices_tables(records: Iterable[RunRecord]) -> list[Table]:
     tables = [_console(*reasons(summaries), "Missing, % of the times a device was asked")]
     headings, rows = fairness(summaries)
     if rows:
-        tables.append(_console(headings, rows, "Accuracy % on the data that devices hold"))
+        tables.append(_console(headings, rows, "Accuracy % on the devices' own data"))
     return tables
 
 
@@ -38,8 +38,8 @@ def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
     """For the report."""
     missing = (
         _html("missing-table", *reasons(summaries))
-        + "<p class='note'>Percent of the times that a device was asked. Never heard: devices of "
-        "which nothing was ever merged.</p>"
+        + "<p class='note'>In percent of the times that a device was asked. Never heard: devices "
+        "from which nothing was ever merged.</p>"
     )
     headings, rows = fairness(summaries)
     if not rows:
@@ -47,8 +47,8 @@ def devices_html(summaries: Sequence[GroupDeviceSummary]) -> str:
     return (
         missing
         + _html("fairness-table", headings, rows)
-        + "<p class='note'>Accuracy in percent on the data that devices hold: that of every label "
-        "on the test set, weighted with the labels of each device, then the mean over devices. "
+        + "<p class='note'>Accuracy in percent on the devices' own data: the accuracy of every "
+        "label on the test set, weighted by the labels of each device, as the mean over devices. "
         "Heard least: the quarter of the devices that delivered least often.</p>"
     )
 
@@ -58,9 +58,9 @@ def clocks_html(summaries: Sequence[ClockSummary]) -> str:
     if not summaries:
         return ""
     return _html("clock-table", *time_and_energy(summaries)) + (
-        "<p class='note'>Virtual time of all rounds; joules of all devices together, computing by "
-        "the named presets, which differ by two orders of magnitude. First and half empty: the "
-        "round in which the first battery, and those of half the devices, were empty.</p>"
+        "<p class='note'>Virtual time of all rounds; joules of all devices together, computing "
+        "according to the named presets, which differ by two orders of magnitude. First empty and "
+        "half empty: the round in which the first battery and half of the batteries were empty.</p>"
     )
 
 

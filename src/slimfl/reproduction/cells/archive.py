@@ -138,8 +138,8 @@ class ArchivedCell:
 
     def _damaged(self, name: str) -> RequestError:
         return RequestError(
-            f"{name} of {self.folder} is damaged; restore the folder, or remove it and run "
-            "`slimfl reproduce pack` where the run is"
+            f"{name} of {self.folder} is damaged; restore the folder, or remove it and run `slimfl "
+            "reproduce pack` on the machine that has the run"
         )
 
 
@@ -255,7 +255,7 @@ def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
 
 def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
     if not same_rounds(experiment, cell.grown):
-        raise RequestError(f"{where} holds another experiment than its name says; move it away")
+        raise RequestError(f"{where} has an experiment that does not match its name; move it away")
 
 
 def _made(

@@ -38,8 +38,8 @@ class Measure(Enum):
     """How a repetition is compared with the archive."""
 
     BITS = "bit for bit"
-    ROUNDING = "within float rounding, as another engine or processor made them"
-    UNLEARNED = "without losses and accuracies, as other first weights were drawn"
+    ROUNDING = "within float rounding, because another engine or processor made them"
+    UNLEARNED = "without losses and accuracies, because other initial weights were drawn"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedC
     """The cells that the archive has."""
     found = [(cell, entry) for cell in cells if (entry := find(archive, cell))]
     if not found:
-        raise RequestError(f"there is no cell in {archive}; give another --archive")
+        raise RequestError(f"{archive} contains no runs; give another --archive")
     return found
 
 

@@ -60,7 +60,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         name="choices",
         title="What no source settles",
         paper="The paper gives no batch size, initialisation, treatment of Adam's moments or "
-        "weighting of devices, and its algorithm 2 erases what nobody delivered.",
+        "weighting of devices, and its algorithm 2 erases what no device delivered.",
         table=Table(["choice", "0.5x, %", "points", "1.0x, %", "points"], rows),
         claims=[],
         notes=[

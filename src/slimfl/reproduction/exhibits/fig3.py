@@ -81,7 +81,10 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 order=((0, 1),),
             )
         ],
-        notes=["The distance is total variation: 0 for alike, 0.9 for one class a device."],
+        notes=[
+            "The distance is total variation: 0 if all devices are alike, 0.9 if every device "
+            "holds one class."
+        ],
         figure=figure,
     )
 

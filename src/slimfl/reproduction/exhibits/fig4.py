@@ -75,7 +75,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ),
         ],
         notes=[
-            "Rate 0.7375 bit/s/Hz a segment, where the corrected formula gives 0.662. At table "
+            "The rate is 0.7375 bit/s/Hz per segment, at which the corrected formula gives 0.662. "
+            "At table "
             f"VI's rate of 1.5 bit/s/Hz it gives {optimal_split((1.5, 1.5))[0]:.3f}.",
             "The closed form is exact to first order in c/P; on the poor channel the numeric "
             f"optimum is {numeric['poor'][0]:.3f}.",

@@ -108,10 +108,11 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         ),
         claims=claims,
         notes=[
-            "Poor channel. All devices share the 60,000 training images, so more devices have "
-            "fewer each; the paper does not say whether its data grow with the devices. Local work "
-            "is divided likewise: a round passes over as many images with any number of devices.",
-            "Whiskers: the deviation between seeds; of a single seed, over its last rounds.",
+            "Poor channel. All devices share the 60,000 training images, so with more devices, "
+            "each has fewer; the paper does not say whether its data grow with the devices. Local "
+            "work is divided in the same way: a round uses the same number of images for any "
+            "number of devices.",
+            "Whiskers show the deviation over seeds or, for a single seed, over its last rounds.",
             scale.shortened,
         ],
         figure=figure,

@@ -82,8 +82,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     return Exhibit(
         name="fig7",
         title="Figure 7: accuracy over noise and data distribution",
-        paper="As the channel gets worse Vanilla FL-1.0x loses accuracy and stability, SlimFL "
-        "keeps both.",
+        paper="As the channel gets worse Vanilla FL-1.0x loses accuracy and stability, while "
+        "SlimFL keeps both.",
         table=Table(["method", *(f"α = {a:g}, {n}" for a in ALPHAS for n in NOISES)], rows),
         claims=[
             *(_loss(finals, alpha) for alpha in ALPHAS),

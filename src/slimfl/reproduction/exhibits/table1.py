@@ -46,7 +46,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             rows,
         ),
         claims=[Claim("The number of weights in every layer", "table I", tuple(comparisons))],
-        notes=["Depthwise layers have one input channel a filter. Convolutions have no bias."],
+        notes=["Depthwise layers have one input channel per filter. Convolutions have no bias."],
     )
 
 

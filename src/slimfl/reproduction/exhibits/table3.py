@@ -47,8 +47,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             *_text(finals),
         ],
         notes=[
-            "± is the standard deviation over the last rounds of a run, which is how the paper's "
-            "is read (its text calls it stability); in brackets the deviation between seeds. "
+            "± is the standard deviation over the last rounds of a run, which is how we read the "
+            "paper's (its text calls it stability); the deviation over seeds is in brackets. "
             f"The last rounds are the last {scale.last_share:.0%} of all.",
             scale.shortened,
         ],

@@ -48,7 +48,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         claims=claims,
         notes=[
             "The paper's 2,293 is half of 4,586; the 0.5x network of its own table I has 1,530 "
-            "(E4). Its 172,688 bits are 37.7 a parameter; ours are 32. `radio.accounting = "
+            "(E4). Its 172,688 bits are 37.7 per parameter; ours are 32. `radio.accounting = "
             '"paper"` takes its bits.',
             "No choice of strides and paddings gives both of the paper's operation counts (E5).",
             "The powers are lambda* and 1 - lambda* times 23 dBm at 0.7375 bit/s/Hz, so 132.1 mW "

@@ -122,9 +122,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         notes=[
             "Vanilla FL-1.5x is two runs that stop on their own. Converged: every width's mean "
             f"accuracy over {scale.convergence_window} rounds above "
-            f"{scale.convergence_accuracy:.0%} and its deviation below 7.2%; counted is what came "
-            "up to the first of these rounds (E10).",
-            'A cost is shown where every seed converged; "never" is within the rounds run.',
+            f"{scale.convergence_accuracy:.0%} and its deviation below 7.2%; costs are counted up "
+            "to the first of these rounds (E10).",
+            'A cost is shown if every seed converged; "never" means not in the rounds run.',
             scale.shortened,
         ],
     )

@@ -30,7 +30,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "as everywhere else": {},
     "mean over all K, absent devices as the old model": {"federation__absent": "old"},
     "mean over all K, absent devices as zero": {"federation__absent": "zero"},
-    "moments begun anew every round": {"training__optimiser_state": "fresh"},
+    "moments reset every round": {"training__optimiser_state": "fresh"},
     "batches of 64": {"training__batch_size": 64},
     "PyTorch's own initialisation": {"model__initialisation": "torch"},
     "no normalisation of the inputs": {"data__normalise": "plain"},
@@ -82,7 +82,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             f"Poor channel, α = {ALPHA:g}. The distance is the root of the mean squared difference "
             "between the four accuracies and the paper's; it is given once all four were run. "
             "Each reading changes one thing for all methods.",
-            "Not tried: that a device goes on from its own last model when the download fails. The "
+            "Not tried: that a device continues from its own last model when the download fails. "
+            "The "
             "paper has no fading on the downlink, and engines start all devices from one model.",
             scale.shortened,
         ],

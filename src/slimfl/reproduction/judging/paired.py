@@ -16,7 +16,7 @@ from typing import Any
 CONFIDENCE = 0.95
 
 RULE = (
-    "Behind a claim stand the differences between its methods, seed by seed, with Student's "
+    "Each claim comes with the differences between its methods, paired by seed, with Student's "
     f"{CONFIDENCE:.0%} confidence interval over the seeds; one seed gives no interval. Verdicts do "
     "not use them."
 )

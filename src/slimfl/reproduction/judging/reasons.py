@@ -21,7 +21,7 @@ def reason(claim: Claim, scale: Scale) -> str:
     if claim.seeds is None:
         erratum = re.search(r"erratum (E\d+)", claim.source)
         where = f"erratum {erratum[1]} on the fidelity page" if erratum else "the notes"
-        return f"Computed without runs, so no length is the reason: see {where}."
+        return f"Computed without runs, so the length is not the reason: see {where}."
     if scale.quick_look:
         return "These runs are a quick look: their length may be the reason."
     if claim.text in KNOWN:
@@ -42,7 +42,8 @@ def _at_standard(claim: Claim) -> str:
         return "Whether more rounds would change this is unknown."
     if signs == {True}:
         return (
-            "Not the length: what differs is above the paper's after fewer rounds. The reason is "
+            "The length is not the reason, because what differs is already above the paper's after "
+            "fewer rounds. The reason is "
             "unknown."
         )
     return "Some accuracies are below the paper's: fewer rounds may be the reason."

@@ -36,15 +36,14 @@ _SHORTENED = "Shortened"
 _INTRODUCTION = (
     "SlimFL trains one width-adjustable network on many devices that never show their data, over "
     "unreliable radio links. A device sends its network in one transmission as two superposed "
-    "halves: the left one, by itself the half-width network (0.5x), with more power; the right "
-    "one, which completes the full width (1.0x), with less. Over a bad link the server still "
+    "halves. The left half is the half-width network (0.5x) and gets more power; the right half, "
+    "which completes the full width (1.0x), gets less. Over a bad link the server still "
     "decodes the left half, and it averages whatever arrived.",
-    "It is compared with Vanilla FL, which trains and sends a network of one fixed width, all or "
-    "nothing. To have both widths takes two such runs, together called Vanilla FL-1.5x.",
+    "It is compared with Vanilla FL, which trains a network of one fixed width and sends it all or "
+    "nothing. Two such runs are needed for both widths; together they are called Vanilla FL-1.5x.",
 )
 _GLOSSARY = {
-    "good and poor channel": "Two strengths of noise on the radio link, the two of the paper's "
-    "experiments.",
+    "good and poor channel": "Two noise levels on the radio link, as in the paper's experiments.",
     "α": "How evenly the classes are spread over the devices: at 0.1 most devices hold a few "
     "classes, at 10 all hold nearly the same mix.",
     "±": "One standard deviation: over seeds or, with one seed, over the last rounds.",
@@ -66,18 +65,18 @@ def page(document: Mapping[str, Any], out: Path) -> str:
     count = f"{len(exhibits)} tables and figures" if len(exhibits) > 1 else "1 table or figure"
     return page_shell(
         kind="slimfl reproduce",
-        title="SlimFL: the paper's claims and what came out here",
+        title="SlimFL: the paper's claims and our results",
         subtitle=f"{count} · scale {document['scale']}",
         contents=[
             ("slimfl", "What SlimFL is"),
-            ("result", "What came out"),
+            ("result", "Results"),
             *((each["name"], _link(each)) for each in exhibits),
             ("made", "How this was made"),
         ],
         main="".join(
             [
                 section("slimfl", "What SlimFL is", _introduction()),
-                section("result", "What came out", _result(document, found)),
+                section("result", "Results", _result(document, found)),
                 *(
                     section(each["name"], _heading(each), _exhibit(each, document, out), "exhibit")
                     for each in exhibits
@@ -103,8 +102,8 @@ def _result(document: Mapping[str, Any], found: findings.Findings) -> str:
         scale = f"<strong>These runs are shortened</strong>{scale.removeprefix(_SHORTENED)}"
     tallies = "".join(f"<li>{_text(each)}</li>" for each in found.tallies)
     theory = "".join(f"<li>{_text(each)}</li>" for each in findings.THEORY)
-    by_theory = f"<h4>By theory, whatever the runs show</h4><ul class='theory'>{theory}</ul>"
-    nothing = "Nothing that these results show."
+    by_theory = f"<h4>In theory, regardless of the runs</h4><ul class='theory'>{theory}</ul>"
+    nothing = "Nothing in these results."
     warning = " class='shortened'" if _is_shortened(document) else ""
     uses = (
         _use("good", "What SlimFL is good for", found.good_for, nothing),
@@ -133,7 +132,7 @@ def _counts(exhibits: Sequence[Mapping[str, Any]]) -> str:
         if of_exhibits[verdict] or of_claims[verdict]
     )
     if not rows:
-        return "<p>Nothing here has a claim of the paper to be held against.</p>"
+        return "<p>Nothing here can be compared with a claim of the paper.</p>"
     head = "<th scope='col'>verdict</th><th scope='col'>tables and figures</th>"
     return _scrolled(
         "Verdicts",
@@ -204,7 +203,7 @@ def _table(exhibit: Mapping[str, Any]) -> str:
     )
     return _scrolled(
         exhibit["title"],
-        f"<table><caption>{_text(_short(exhibit))}, as it came out here</caption>"
+        f"<table><caption>{_text(_short(exhibit))}, our result</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
     )
 
@@ -346,9 +345,7 @@ def _missing(document: Mapping[str, Any]) -> str:
         f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds</li>"
         for each in runs
     )
-    return (
-        f"<details><summary>Runs that lack rounds: {len(runs)}</summary><ul>{items}</ul></details>"
-    )
+    return f"<details><summary>Unfinished runs: {len(runs)}</summary><ul>{items}</ul></details>"
 
 
 def _is_shortened(document: Mapping[str, Any]) -> bool:

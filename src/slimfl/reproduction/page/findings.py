@@ -19,18 +19,18 @@ from slimfl.reproduction.page import printed
 from slimfl.results.ties import is_tie
 
 RULE = (
-    "Ahead and behind mean: further apart than the combined standard deviation of both; anything "
-    "less is called a tie. (A verdict on a claim of the paper goes by the standard error, which is "
+    "Ahead and behind mean further apart than the combined standard deviation of both; anything "
+    "less is called a tie. (A verdict on a claim of the paper uses the standard error, which is "
     "smaller.)"
 )
 
 #: The paper's section V, independent of runs.
 THEORY = (
-    "Over an extremely good channel nearly every upload arrives whole, so superposition has "
-    "nothing to gain: Vanilla FL-1.0x is the simpler choice.",
+    "Over an extremely good channel nearly every upload arrives whole, so superposition gains "
+    "nothing, and Vanilla FL-1.0x is the simpler choice.",
     "Over an extremely poor channel the right half hardly ever arrives; the bound of theorem 1 "
-    "grows with 1/p2, and the power spent on it is missing for the left half: train the narrow "
-    "network alone, Vanilla FL-0.5x.",
+    "grows with 1/p2, and the power spent on it is missing for the left half. Train only the "
+    "narrow network, with Vanilla FL-0.5x.",
 )
 
 #: A network has learned at twice the accuracy of guessing among ten classes.
@@ -150,8 +150,7 @@ class Contest:
             Outcome.NOT_RUN: f"{self.subject}: not run",
             Outcome.NEVER: f"{self.subject}: neither converged under every seed within the rounds "
             "run",
-            Outcome.ONE_SEED: f"{self.subject}: run under one seed, which tells nothing of the "
-            "spread",
+            Outcome.ONE_SEED: f"{self.subject}: run under one seed, which shows no spread",
             Outcome.UNLEARNED: f"{self.subject}: neither network had learned (below "
             f"{LEARNED_PERCENT:.0f} % accuracy, twice that of guessing)",
         }[outcome]
@@ -330,8 +329,8 @@ def _losses(exhibits: Mapping[str, Any]) -> list[Contest]:
             f"Whole models against {other}",
             whole,
             ahead=f"More whole models arrive than with {other}",
-            behind=f"Fewer whole models arrive than with {other}: half models, which that does not "
-            "deliver, take their place",
+            behind=f"Fewer whole models arrive than with {other}: half models, which {other} does "
+            "not deliver, take their place",
             tie=f"As many whole models arrive as with {other}",
         ),
     ]

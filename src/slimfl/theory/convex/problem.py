@@ -170,7 +170,7 @@ def ridge_problem(
     widths = tuple((i + 1) / len(weights) for i in range(len(weights)))
     if len(widths) > dimension:
         raise RequestError(
-            f"{dimension} coordinates cannot be cut into {len(widths)} segments; take fewer"
+            f"{dimension} coordinates cannot be divided into {len(widths)} segments; use fewer"
         )
     ends = np.array([round(dimension * width) for width in widths])
     of = np.searchsorted(ends, np.arange(dimension), side="right").astype(np.uint8)

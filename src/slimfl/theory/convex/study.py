@@ -72,7 +72,7 @@ LEVEL_SHARES = (0.2, 0.8)
 def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
     """The whole study as plain data."""
     if scale not in SCALES:
-        raise RequestError(f"there is no scale {scale!r}; take one of {', '.join(SCALES)}")
+        raise RequestError(f"there is no scale {scale!r}; choose one of {', '.join(SCALES)}")
     size = SCALES[scale]
     document: dict[str, Any] = _plain(
         {
