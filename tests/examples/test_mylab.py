@@ -1,16 +1,10 @@
 """The parts of `docs/howto/mylab`: named in a file, killed, and resumed to the same bits."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 import slimfl
 from slimfl import config
@@ -20,7 +14,6 @@ from slimfl.federation import RunFolder, Simulation
 from slimfl.naming import trusting
 from slimfl.radio import outage_channel
 
-HOWTO = Path(__file__).parents[2] / "docs/howto"
 DATASET = synthetic(train=300, test=100, size=6)
 
 LAB = """
@@ -53,48 +46,6 @@ def _mylab(monkeypatch):
     monkeypatch.syspath_prepend(str(HOWTO))
     with trusting(["mylab"]):
         yield
-
-
-def command(*arguments):
-    code = "from slimfl.cli import main; main()"
-    paths = os.pathsep.join(filter(None, [str(HOWTO), os.environ.get("PYTHONPATH", "")]))
-    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-    environment.pop("SLIMFL_TRUST", None)
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments), "--trust", "mylab"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finished(process):
-    _, error = process.communicate(timeout=300)
-    assert process.returncode == 0, error
-
-
-def killed_after(process, group, rounds):
-    """Kill a process once its run has this many rounds."""
-    deadline = time.monotonic() + 120
-    try:
-        while process.poll() is None and time.monotonic() < deadline:
-            found = list(group.glob("*/metrics.jsonl"))
-            if found and found[0].read_bytes().count(b"\n") >= rounds:
-                break
-            time.sleep(0.005)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    assert process.returncode == -signal.SIGKILL, "it was faster"
-
-
-def lines(folder):
-    return [{**line.as_json(), "seconds": None} for line in RunFolder.open(folder).metrics()]
-
-
-def last_checkpoint(folder):
-    return load_file(sorted((folder / "checkpoints").glob("round-*.safetensors"))[-1])
 
 
 @pytest.mark.slow

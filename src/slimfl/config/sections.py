@@ -47,11 +47,13 @@ class DataSection(Section):
     """What the devices hold."""
 
     dataset: str = "fashion-mnist"
-    """`fashion-mnist`, `mnist`, `synthetic`, a folder that holds four idx files, or
-    `package.module:Name`, which makes a `slimfl.data.Dataset`; `own` in the folder of a run whose
-    data were given in Python."""
+    """`fashion-mnist`, `mnist`, `synthetic`; `folder`, the images below `dir`; the path of a folder
+    with four idx files, CIFAR-10's binary files or images; or `package.module:Name`, which makes a
+    `slimfl.data.Dataset` or is a torch dataset; `own` in the folder of a run whose data were given
+    in Python."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Keyword arguments of a dataset of your own."""
+    """Keyword arguments of a dataset of your own; of a folder of images, `size` (rows and columns
+    to resize to), `grey`, and `train` and `test`, the names of the folders inside."""
     dir: Path | None = None
     """Where the files of a named dataset are; without it, the sources are tried in turn."""
     partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"

@@ -122,19 +122,27 @@ class Dataset:
         folder: Path | str,
         *,
         size: tuple[int, int] | None = None,
+        train: str = "train",
+        test: str = "test",
+        grey: bool = False,
         name: str | None = None,
     ) -> Self:
-        """Image files in `train/CLASS/` and `test/CLASS/`; `size` (rows, columns) resizes them."""
+        """Image files in `train/CLASS/` and `test/CLASS/`; `size` (rows, columns) resizes them.
+
+        `train` and `test` are the names of the two folders inside; `grey` takes the brightness of
+        colour images alone.
+        """
         path = Path(folder).expanduser()
-        known = items.folder_classes(path / "train")
-        unknown = set(items.folder_classes(path / "test")) - set(known)
+        known = items.folder_classes(path / train)
+        unknown = set(items.folder_classes(path / test)) - set(known)
         if unknown:
             raise RequestError(
-                f"{path / 'test'} has the class {min(unknown)}, which {path / 'train'} does not "
-                "have"
+                f"{path / test} has the class {min(unknown)}, which {path / train} does not have"
             )
-        train, test = (items.folder_samples(path / part, known, size) for part in ("train", "test"))
-        return cls._of(train, test, name or path.name, len(known))
+        of_train, of_test = (
+            items.folder_samples(path / part, known, size, grey) for part in (train, test)
+        )
+        return cls._of(of_train, of_test, name or path.name, len(known))
 
     @classmethod
     def from_huggingface(

@@ -59,9 +59,11 @@ def _column(
     )
 
 
-def folder_samples(folder: Path, classes: Sequence[str], size: tuple[int, int] | None) -> Pair:
+def folder_samples(
+    folder: Path, classes: Sequence[str], size: tuple[int, int] | None, grey: bool = False
+) -> Pair:
     """The images in `folder/CLASS/`, by name, with the class's number as the label."""
-    return _stacked(_opened(folder, classes, size), str(folder))
+    return _stacked(_opened(folder, classes, size, grey), str(folder))
 
 
 def folder_classes(folder: Path) -> list[str]:
@@ -74,17 +76,18 @@ def folder_classes(folder: Path) -> list[str]:
 
 
 def _opened(
-    folder: Path, classes: Sequence[str], size: tuple[int, int] | None
+    folder: Path, classes: Sequence[str], size: tuple[int, int] | None, grey: bool
 ) -> Iterator[tuple[Any, int]]:
     from PIL import Image
 
     for label, name in enumerate(classes):
         inside = folder / name
         files = sorted(inside.iterdir()) if inside.is_dir() else []
-        for path in (one for one in files if one.suffix.lower() in SUFFIXES):
+        # a pipe that is called .png would be waited for
+        for path in (one for one in files if one.suffix.lower() in SUFFIXES and one.is_file()):
             try:
                 with Image.open(path) as opened:
-                    image = _plain(opened)
+                    image = opened.convert("L") if grey else _plain(opened)
             except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
                 reason = " ".join(str(error).split())
                 raise RequestError(f"{path} cannot be read as an image: {reason}") from None
@@ -105,8 +108,9 @@ def _stacked(pairs: Iterable[tuple[Any, Any]], what: str) -> Pair:
         pixels = as_bytes(_rows_columns_channels(image)[np.newaxis], where)[0]
         if images and pixels.shape != images[0].shape:
             raise RequestError(
-                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; all images "
-                "must have the same size and kind; resize them first"
+                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; all images must "
+                "have the same size and kind; resize them first, or a folder of them with its "
+                "options size and grey"
             )
         images.append(pixels)
         labels.append(int(as_labels(np.reshape(_numpy(label), -1)[:1], 1, f"label of {where}")[0]))

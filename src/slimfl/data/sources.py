@@ -6,6 +6,7 @@ download, in that order. Checksums are of the unpacked contents, because package
 
 import hashlib
 import http.client
+import inspect
 import math
 import os
 import shutil
@@ -24,12 +25,10 @@ from slimfl.data.cifar10 import is_cifar10, read_cifar10
 from slimfl.data.dataset import Asked, Dataset, Samples
 from slimfl.data.downscale import downscaled
 from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
+from slimfl.data.image_folder import MOST_PIXELS, NAME, is_image_folder, read_image_folder
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
 from slimfl.naming import NO_OPTIONS, as_options, construct, module_of, resolve
-
-#: Values of one image, of which a training step holds several hundred copies.
-MOST_PIXELS = 1_000_000
 
 FILES = (
     "train-images-idx3-ubyte",
@@ -74,7 +73,17 @@ SOURCES = {
 def load(
     name: str, folder: Path | None = None, options: Mapping[str, Any] | None = None
 ) -> Dataset:
-    """The dataset of that name, or the four idx files of the folder of that name."""
+    """The dataset of that name, or the files of the folder of that name."""
+    path = expanded(name)
+    if name == NAME or (is_folder(path) and is_image_folder(path)):
+        where = path if name != NAME else expanded(folder) if folder else None
+        found = read_image_folder(where, options or {})
+        return replace(found, loaded_as=(name, None, None, as_options(options or {}), 1))
+    if options and module_of(name) is None and name != OWN:
+        raise RequestError(
+            f"data.options is for a folder of images or for package.module:Name, and {name!r} "
+            "takes none; leave it out"
+        )
     if name == "synthetic":
         return synthetic()
     if name == OWN:
@@ -85,7 +94,6 @@ def load(
     if name in SOURCES:
         found = _read(name, locate(name, folder), SOURCES[name].sha256)
         return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
-    path = expanded(name)
     if is_folder(path):
         if is_cifar10(path):
             return replace(read_cifar10(path), loaded_as=(name, None, None, NO_OPTIONS, 1))
@@ -94,18 +102,46 @@ def load(
         return _made(name, options or {})
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
-        f"there is no dataset {name!r}; choose {known}, the path of a folder with idx files or "
-        "CIFAR-10's binary files, or package.module:Name"
+        f"there is no dataset {name!r}; choose {known}, folder (with data.dir), the path of a "
+        "folder with idx files, CIFAR-10's binary files or images, or package.module:Name"
     )
 
 
 def _made(name: str, options: Mapping[str, Any]) -> Dataset:
-    """A dataset of the user's own."""
-    maker = resolve("dataset", name, {}, lambda made: issubclass(made, Dataset))
-    made = construct("dataset", name, maker, options, key="data.options")
+    """A dataset of the user's own: ours, or torch's, of which training and test are two objects."""
+    maker = resolve("dataset", name, {}, lambda made: issubclass(made, Dataset) or _is_torchs(made))
+    if isinstance(maker, type) and not issubclass(maker, Dataset):
+        if "train" not in inspect.signature(maker).parameters:
+            raise RequestError(
+                f"dataset {name!r} is a torch dataset without the parameter train, which says "
+                "whether training or test samples are wanted: add it, or name a function that "
+                "returns both, (train, test)"
+            )
+        made: Any = tuple(
+            construct("dataset", name, maker, {**options, "train": train}, key="data.options")
+            for train in (True, False)
+        )
+    else:
+        made = construct("dataset", name, maker, options, key="data.options")
+    if isinstance(made, tuple) and len(made) == 2:
+        try:
+            made = Dataset.from_torch(*made, name=name)
+        except RequestError:
+            raise
+        except Exception as error:  # whatever reading a sample does
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise RequestError(f"dataset {name!r} cannot be read ({reason})") from error
     if not isinstance(made, Dataset):
-        raise RequestError(f"{name!r} returned a {type(made).__name__}, not a slimfl.data.Dataset")
+        raise RequestError(
+            f"{name!r} returned a {type(made).__name__}, not a slimfl.data.Dataset or two torch "
+            "datasets (train, test)"
+        )
     return replace(made, loaded_as=(name, None, None, as_options(options), 1))
+
+
+def _is_torchs(made: type) -> bool:
+    """Whether a class is a map-style torch dataset; torch itself is not needed to see that."""
+    return hasattr(made, "__getitem__") and hasattr(made, "__len__")
 
 
 def load_section(section: DataSection) -> Dataset:
@@ -122,7 +158,7 @@ def asked(section: DataSection) -> Asked:
     """What a `data` section asks for, wherever the files are and whoever gets which sample."""
     options = as_options(section.options)
     return (
-        section.dataset,
+        f"{NAME}:{section.dir}" if section.dataset == NAME else section.dataset,
         section.train_samples,
         section.test_samples,
         options,
