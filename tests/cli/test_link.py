@@ -151,6 +151,10 @@ WRONG = {
     "a number for the model": (["--set", "model=3"], "model"),
     "no file": (["missing.toml"], "missing.toml"),
     "a folder": (["."], "."),
+    "no slider": ([*keys("shadowing_db=4"), "--explore"], "no slider for radio.shadowing_db"),
+    "six segments": (["--segments", "6", "--explore"], "at most 5"),
+    "rates on the page": (["--spectral-efficiency", "1,2", "--explore"], "one rate"),
+    "no place": (["--explore", "--out", "/dev/null/x"], "cannot be written"),
     "drowning": ([*keys("split=[0.5,0.5]")], "would work"),
 }  # fmt: skip
 
@@ -162,3 +166,11 @@ def test_a_wrong_request_is_one_sentence(options, words, here, tmp_path):
     assert words in " ".join(error.split())
     assert "Traceback" not in error
     assert not list(tmp_path.glob("**/*.png"))
+
+
+def test_explore_writes_one_page(here, tmp_path):
+    status, out, error = here("link", "--explore", "--noise-dbm", "-45", "--out", "x", "--json")
+    assert status == 0, error
+    assert json.loads(out) == {"page": "x/link.html"}
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["link.html"]
+    assert '"noise_dbm": -45' in (tmp_path / "x/link.html").read_text()

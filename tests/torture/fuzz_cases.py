@@ -241,8 +241,19 @@ def _run_options(random: random.Random, folder: Path) -> list[str]:
     return ["run", *base, "--method", "slimfl", "--out", "out", *words]
 
 
+def _radio_keys(random: random.Random) -> list[str]:
+    """Keys of the radio by --set."""
+    radio = [key for key in KEYS if key.name.startswith("radio.")]
+    chosen = random.sample(radio, random.randint(1, 3))
+    return [
+        w for key in chosen for w in ("--set", f"{key.name}={value(random, key).strip(chr(39))}")
+    ]
+
+
 def _link(random: random.Random, folder: Path) -> list[str]:
     words = ["link", *_options(random, [*LINK, *RADIO, "--draws", "--seed"], 4)]
+    words += _radio_keys(random) if random.random() < 0.5 else []
+    words += ["--explore"] if random.random() < 0.2 else []
     words += ["--out", random.choice(PATHS)] if random.random() < 0.2 else []
     return words + (["--json"] if random.random() < 0.5 else [])
 

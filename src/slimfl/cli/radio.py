@@ -84,6 +84,9 @@ def link(
     ] = 10_000,
     seed: Seed = 0,
     out: Out = Path("figures"),
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Write one page with sliders instead: link.html.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Say what a channel lets through, and which method suits it.
@@ -109,6 +112,12 @@ def link(
     )
     _refuse_what_is_no_single_link(section)
     count = len(widths)
+    if explore:
+        from slimfl.report.explorer import write_explorer
+
+        page = str(write_explorer(section, count, devices, out / "link.html"))
+        show_json({"page": page}) if json else show(f"Open {page} in a browser.")
+        return
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding
     cases = _cases(section)

@@ -264,7 +264,10 @@ class RadioSection(Section):
     users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
     """2: devices send in pairs at the same time, and are decoded successively across both."""
     downlink: Literal["perfect", "lossy"] = "perfect"
-    """`lossy`: a device that does not decode the global model sits the round out."""
+    """`lossy`: a device may miss the global model; `downlink_missed` says what follows."""
+    downlink_missed: Literal["sits-out", "own-model"] = "sits-out"
+    """`lossy`: a device that missed the global model sits the round out, or trains on from its own
+    last model (before it has one, from the initial network) and sends that."""
     downlink_power_dbm: PowerDbm = 23.0
     """`lossy`: transmit power of the server."""
     downlink_spectral_efficiency: Rate = 1.5
@@ -365,6 +368,10 @@ class RadioSection(Section):
             raise ValueError(
                 "radio.users_per_slot = 2 needs superposition, the outage decoder, one attempt "
                 "and drawn gains"
+            )
+        if self.downlink_missed != "sits-out" and self.downlink == "perfect":
+            raise ValueError(
+                f'radio.downlink_missed = "{self.downlink_missed}" needs radio.downlink = "lossy"'
             )
         if self.area_radius_m is not None and not self.speed_m_s:
             raise ValueError("radio.area_radius_m needs a radio.speed_m_s above 0")
@@ -621,6 +628,15 @@ class Experiment(Section):
             section, _, name = key.partition(".")
             if getattr(getattr(self, section), name) == value and self.engine != "flower":
                 raise ValueError(f'{key} = "{value}" needs real devices; use the engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _own_models_are_kept_here(self) -> Experiment:
+        if self.radio.downlink_missed == "own-model" and self.engine == "flower":
+            raise ValueError(
+                'radio.downlink_missed = "own-model" needs an engine in this process: devices of '
+                "the flower engine keep no model; use engine auto, torch or native"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,4 +1,6 @@
-"""The optimiser states that devices keep between rounds, with bounded memory.
+"""What devices keep between rounds, with bounded memory: the optimiser's state, and their model.
+
+Their own last model is kept only if it is asked for.
 
 The newest states are in memory. When they exceed `MEMORY_BYTES` they are written to a file, and
 states are read from files when their devices train again. Files never change, so a checkpoint only
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from slimfl.engines.state_file import Contents, read_states, write_states
 from slimfl.errors import RunError
 from slimfl.files import own_folder
+from slimfl.nn import Vector
 from slimfl.training import OptimiserState
 
 #: Larger states in memory are written to a file, which briefly takes three times as much memory.
@@ -40,14 +43,20 @@ class StateFile:
     rows: int
 
 
+#: What a device's own last model is called beside the arrays of its optimiser.
+MODEL = "model"
+
+
 class DeviceStates:
-    """The states of the devices that have trained; stores nothing if `keep` is false.
+    """The states of the devices that have trained; keeps no optimiser state if `keep` is false.
 
     Files go to `folder`, or to a temporary folder that is removed with the process.
     """
 
     def __init__(self, keep: bool) -> None:
         self.keep = keep
+        self.first_model: Vector | None = None
+        """The model that a device has before it first trains; None: models are not kept."""
         self.folder: Path | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.RLock()  # the torch engine trains devices in parallel threads
@@ -63,7 +72,33 @@ class DeviceStates:
         self._next = 0
 
     def get(self, device: int) -> OptimiserState | None:
-        """A device's state; None before it first trained."""
+        """The state of a device's optimiser, None before it first trained."""
+        held = self._held(device)
+        if held is None or self.first_model is None:
+            return held
+        return {name: value for name, value in held.items() if name != MODEL} if self.keep else None
+
+    def put(self, device: int, state: OptimiserState) -> None:
+        """Keep the state of a device's optimiser for its next round."""
+        if not self.keep and self.first_model is None:
+            return
+        held = dict(state) if self.keep else {}
+        if self.first_model is not None:
+            held[MODEL] = self.model(device)  # all rows of a file hold the same arrays
+        self._keep(device, held)
+
+    def model(self, device: int) -> Vector:
+        """The model that a device had after it trained last."""
+        assert self.first_model is not None
+        return (self._held(device) or {}).get(MODEL, self.first_model)
+
+    def put_model(self, device: int, model: Vector) -> None:
+        """Keep a device's own model, where that is asked for."""
+        if self.first_model is not None:
+            self._keep(device, {**(self._held(device) or {}), MODEL: model})
+
+    def _held(self, device: int) -> OptimiserState | None:
+        """All that a device keeps."""
         with self._lock:
             if device in self._fresh or device not in self._places:
                 return self._fresh.get(device)
@@ -71,12 +106,9 @@ class DeviceStates:
             (state,) = read_states(self._files[number].path, [row])
             return state
 
-    def put(self, device: int, state: OptimiserState) -> None:
-        """Keep a device's state for its next round."""
-        if not self.keep:
-            return
+    def _keep(self, device: int, held: OptimiserState) -> None:
         with self._lock:
-            self._put(device, state)
+            self._put(device, held)
             if self._fresh_bytes > MEMORY_BYTES:
                 self._to_disk()
 
@@ -92,7 +124,7 @@ class DeviceStates:
         return {
             f"{device}/{name}": value
             for device in sorted({*self._fresh, *self._places})
-            for name, value in (self.get(device) or {}).items()
+            for name, value in (self._held(device) or {}).items()
         }
 
     def restore(self, arrays: dict[str, NDArray[np.float32]]) -> None:
@@ -181,7 +213,7 @@ class DeviceStates:
                 digest = write_states(path, states)
             except OSError as error:
                 raise RunError(
-                    f"the optimiser states of devices cannot be written to {path.parent} "
+                    f"the states of devices cannot be written to {path.parent} "
                     f"({error.strerror}): free some space, then `slimfl resume` continues after "
                     "the last complete round"
                 ) from error

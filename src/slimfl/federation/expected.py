@@ -68,10 +68,11 @@ def delivery_probabilities(
         for message, column in zip(by_id[key].messages, np.asarray(probabilities).T, strict=True):
             for segment in message:
                 table[members, segment] = column
+    table *= population.availability[:, None]
+    if experiment.radio.downlink_missed == "own-model":
+        return table  # who misses the global model sends all the same
     hears = heard_probabilities(experiment.radio, channel, population)
-    if hears is None:
-        return None
-    return table * (population.availability * hears)[:, None]
+    return None if hears is None else table * hears[:, None]
 
 
 def expected_shares(

@@ -30,6 +30,8 @@ class Plan:
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a device that was asked does not train, by device id."""
     began_s: float = field(default_factory=time.perf_counter)
+    own_start: frozenset[int] = frozenset()
+    """Devices that missed the global model and train on from their own last one."""
 
     def __len__(self) -> int:
         return len(self.assignments)

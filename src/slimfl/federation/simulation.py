@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.config import Experiment
-from slimfl.engines import Outcome, Score
+from slimfl.engines import Outcome, Score, Task, Update
 from slimfl.errors import RequestError, RunError
 from slimfl.federation.asynchronous import NOBODY_LEFT, AsynchronousRounds
 from slimfl.federation.clock.batteries import Batteries
@@ -75,6 +75,9 @@ class Simulation(Setting):
             )
         stale = experiment.federation.absent == "stale"
         self.last_segments = LastSegments(len(self.global_model)) if stale else None
+        self.trains_on = experiment.radio.downlink_missed == "own-model"
+        if self.trains_on:
+            self.engine.states.first_model = self.global_model.copy()
         asynchronous = experiment.time.mode == "asynchronous"
         self.asynchronous = AsynchronousRounds(self) if asynchronous else None
 
@@ -188,8 +191,9 @@ class Simulation(Setting):
             self.population.take(listening),
             self.experiment.seed,
         )
-        deaf = listening[~hears].tolist()
-        work = self.work(number, listening[hears])
+        own_start = frozenset(listening[~hears].tolist() if self.trains_on else ())
+        deaf = [] if self.trains_on else listening[~hears].tolist()
+        work = self.work(number, listening if self.trains_on else listening[hears])
         timing = round_time(self.experiment, work.costs, self.batteries)
         empty = active[gone].tolist()
         reasons = dict.fromkeys(who.dropped_out, NO_ANSWER) | dict.fromkeys(who.offline, OFFLINE)
@@ -198,7 +202,7 @@ class Simulation(Setting):
         reasons |= timing.cut_off | dict.fromkeys(deaf, NO_MODEL)
         absent = sorted([*who.dropped_out, *empty, *deaf, *timing.cut_off])
         rows = np.flatnonzero(timing.in_time).tolist()
-        return work.plan(number, rows, absent, timing, reasons)
+        return replace(work.plan(number, rows, absent, timing, reasons), own_start=own_start)
 
     def work(self, number: int, ids: NDArray[np.int64]) -> Work:
         """What the method assigns to these devices in a round, and what that costs them."""
@@ -313,7 +317,7 @@ class Simulation(Setting):
     def outcomes(self, plan: Plan) -> Iterator[Outcome]:
         """The engine's outcomes; an error names the round and the device."""
         tasks = plan.tasks
-        outcomes = self.engine.train(plan.round, self.global_model, tasks)
+        outcomes = self._trained(plan, tasks)
         for task in tasks:
             try:
                 yield next(outcomes)
@@ -325,6 +329,21 @@ class Simulation(Setting):
                 ) from error
         # run the engine's generator to its end: it may still report that there was no quorum
         next(outcomes, None)
+
+    def _trained(self, plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
+        """Each device from the global model, or from its own last one where it missed that."""
+        heard_it = [task for task in tasks if task.device not in plan.own_start]
+        outcomes = self.engine.train(plan.round, self.global_model, heard_it)
+        for task in tasks:
+            if task.device in plan.own_start:
+                start = self.engine.states.model(task.device)
+                outcome = next(self.engine.train(plan.round, start, [task]))
+            else:
+                outcome = next(outcomes)
+            if isinstance(outcome, Update):
+                self.engine.states.put_model(outcome.device, outcome.parameters)
+            yield outcome
+        yield from outcomes
 
 
 def _taken(tensors: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""A downlink that may fail: a device that does not decode the global model sits the round out.
+"""A downlink that may fail: which devices decode the global model at the beginning of a round.
 
 The server broadcasts the whole model in one message at `downlink_spectral_efficiency` with
 `downlink_power_dbm`. The noise and the path loss are those of the uplink. Fading is drawn anew,

@@ -14,7 +14,7 @@ from slimfl.federation.clock.under_way import problem as under_way_problem
 from slimfl.federation.last_segments import problem as last_segments_problem
 from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
-from slimfl.training import state_shapes
+from slimfl.federation.storage.state_space import kept_shapes
 
 #: Key in a checkpoint's state for the values that its rounds depend on.
 MADE_WITH = "made_with"
@@ -115,7 +115,7 @@ def _check_arrays(
     for name, value in states.items():
         if not is_stored(value):
             raise _unfit(checkpoint, f"it has an unexpected array {name!r} ({value.dtype})")
-    per_device = state_shapes(experiment.training, parameters)
+    per_device = kept_shapes(experiment, parameters)
     devices_hold: dict[str, Shapes] = {}
     for key, value in tensors.items():
         device, _, name = key.removeprefix("device/").partition("/")

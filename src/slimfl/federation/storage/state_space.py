@@ -1,4 +1,4 @@
-"""How much disk the optimiser states of many devices take, reported before a run begins."""
+"""How much disk the states of many devices take, reported before a run begins."""
 
 import math
 import shutil
@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from slimfl.config import Experiment
+from slimfl.engines.device_states import MODEL
 from slimfl.population.participation import round_half_up
 from slimfl.training import state_shapes
 
@@ -13,9 +14,16 @@ from slimfl.training import state_shapes
 WARN_BYTES = 10**9
 
 
+def kept_shapes(experiment: Experiment, parameters: int) -> dict[str, tuple[int, ...]]:
+    """The arrays that a device keeps once it has trained."""
+    shapes = state_shapes(experiment.training, parameters)
+    keeps_model = experiment.radio.downlink_missed == "own-model"
+    return shapes | ({MODEL: (parameters,)} if keeps_model else {})
+
+
 def states_bytes(experiment: Experiment, parameters: int) -> int:
     """Size of what all devices that a run can ask keep between rounds."""
-    shapes = state_shapes(experiment.training, parameters)
+    shapes = kept_shapes(experiment, parameters)
     return taking_part(experiment) * sum(4 * math.prod(shape) for shape in shapes.values())
 
 
@@ -45,8 +53,7 @@ def space_warning(experiment: Experiment, parameters: int, folder: Path | None) 
     place = folder.parent if folder else Path(tempfile.gettempdir())
     free = shutil.disk_usage(place).free
     return (
-        f"the devices keep {held / 1e9:.1f} GB of optimiser states, which takes up to "
+        f"the devices keep {held / 1e9:.1f} GB of states, which takes up to "
         f"{disk_bytes(experiment, parameters) / 1e9:.1f} GB in {place} ({free / 1e9:.1f} GB are "
-        "free); "
-        'training.optimiser_state = "fresh" keeps none'
+        'free); training.optimiser_state = "fresh" keeps fewer'
     )

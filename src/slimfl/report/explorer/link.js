@@ -1,0 +1,189 @@
+// One radio link: the formulas of slimfl.radio and slimfl.theory.bound, for segments of one rate.
+
+const NEGLIGIBLE = 0.05; // a channel is extremely good when D is within this share of a perfect one's
+const TIE = 0.01; // D of SlimFL and of one message are a tie when they differ by less
+
+const fromDb = (decibel) => 10 ** (decibel / 10);
+const toDb = (ratio) => 10 * Math.log10(ratio);
+const target = (rate) => Math.expm1(rate * Math.LN2); // u' = 2^rate - 1
+const total = (values) => values.reduce((sum, value) => sum + value, 0);
+
+// Pr(g >= t) for the settings' fading; the mean of g is 1.
+function survival(settings) {
+  const k = fromDb(settings.rician_k_db), m = settings.nakagami_m;
+  return {
+    none: (t) => (t <= 1 ? 1 : 0),
+    rayleigh: (t) => Math.exp(-t),
+    rician: (t) => marcumQ(k, (k + 1) * t),
+    nakagami: (t) => gammaQ(m, m * t),
+  }[settings.fading];
+}
+
+// c / P: noise times path loss over transmit power.
+function noiseToPower(settings) {
+  return fromDb(settings.noise_dbm - settings.power_dbm) * settings.distance_m ** settings.path_loss_exponent;
+}
+
+// The closed-form optimum: thresholds proportional to sqrt(k_i), k_i = u' (1 + u')^(i - 1).
+function optimalSplit(rate, segments) {
+  const needed = target(rate), shares = [];
+  let after = 0;
+  for (let i = segments - 1; i >= 0; i--) {
+    const margin = needed / Math.sqrt(needed * (1 + needed) ** i);
+    shares.unshift(margin + needed * after);
+    after += shares[0];
+  }
+  return shares.map((share) => share / after);
+}
+
+// Segment 1 has the given share; the others divide the rest as in the closed form.
+function splitAlong(share, rate, segments) {
+  if (segments === 1) return [1];
+  const rest = optimalSplit(rate, segments).slice(1), whole = total(rest);
+  return [share, ...rest.map((other) => ((1 - share) * other) / whole)];
+}
+
+// Equation (5): the gain that each segment needs, given those before it; infinite if none suffices.
+function thresholds(split, rate, ratio) {
+  const needed = target(rate);
+  let highest = 0;
+  return split.map((share, i) => {
+    const margin = share - needed * total(split.slice(i + 1));
+    highest = Math.max(highest, margin > 0 ? (ratio * needed) / margin : Infinity);
+    return highest;
+  });
+}
+
+const inverseSum = (probabilities) => total(probabilities.map((p) => 1 / p));
+
+// What a split delivers at a rate and c / P.
+function superposed(split, rate, ratio, reaches) {
+  const needed = thresholds(split, rate, ratio), probabilities = needed.map(reaches);
+  return { split, thresholds: needed, probabilities, D: inverseSum(probabilities) };
+}
+
+// The first 1, 2, ... segments in one message each: Vanilla FL at every width.
+function oneMessage(rate, segments, ratio, reaches) {
+  return Array.from({ length: segments }, (_, i) => {
+    const threshold = ratio * target(rate * (i + 1)), p = reaches(threshold);
+    return { width: widthName(i + 1, segments), threshold, p, D: (i + 1) / p };
+  });
+}
+
+function widthName(part, segments) {
+  const width = Math.round((1000 * part) / segments) / 1000;
+  return `${Number.isInteger(width) ? width.toFixed(1) : width}x`;
+}
+
+// Section V's favourable conditions: "poor", "good", "segments" or "one-message".
+function condition(slim, whole, devices) {
+  const segments = whole.length, full = whole[segments - 1];
+  if (devices * Math.max(slim.probabilities[segments - 1], full.p) < 1) return "poor";
+  if (full.D <= segments * (1 + NEGLIGIBLE)) return "good";
+  return slim.D <= full.D ? "segments" : "one-message";
+}
+
+// The widest Vanilla FL that arrives once per round; the narrowest if none does.
+function widestThatArrives(whole, devices) {
+  return whole.reduce((best, one, i) => (devices * one.p >= 1 ? i : best), 0);
+}
+
+// A number of some significant digits, as Python's format "g" writes it.
+function digits(value, count) {
+  if (!Number.isFinite(value)) return "inf";
+  const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(count)))));
+  if (power >= -4 && power < count) return String(Number(value.toPrecision(count)));
+  const [mantissa, exponent] = Number(value.toPrecision(count)).toExponential().split("e");
+  return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
+}
+
+function advise(slim, whole, devices) {
+  const segments = whole.length, full = whole[segments - 1], last = slim.probabilities[segments - 1];
+  const best = widestThatArrives(whole, devices);
+  switch (condition(slim, whole, devices)) {
+    case "poor": return {
+      method: `vanilla-${whole[best].width}`, kind: "poor",
+      reason: `extremely poor channel: the last segment arrives ${digits(devices * last, 2)} times per round from ${devices} devices, so the bound's term 1/p for it is void or dominates; vanilla-${whole[best].width} arrives ${digits(devices * whole[best].p, 2)} times`,
+    };
+    case "good": return {
+      method: `vanilla-${full.width}`, kind: "good",
+      reason: `extremely good channel: the whole model in one message has D = ${digits(full.D, 4)}, and ${segments} is perfect, so superposition has less than ${100 * NEGLIGIBLE}% to gain`,
+    };
+    case "one-message": return {
+      method: "slimfl", kind: "moderate",
+      reason: `moderately poor channel: superposition has D = ${digits(slim.D, 4)}, one message D = ${digits(full.D, 4)}; this split wastes power, the optimal one is better`,
+    };
+    default: return {
+      method: "slimfl", kind: "moderate",
+      reason: `moderately poor channel: superposition has D = ${digits(slim.D, 4)}, one message D = ${digits(full.D, 4)}`,
+    };
+  }
+}
+
+// Everything that the page shows of a link.
+function describe(settings) {
+  const { rate, segments } = settings;
+  const ratio = noiseToPower(settings), reaches = survival(settings);
+  const split = settings.split === "optimal" ? optimalSplit(rate, segments) : splitAlong(settings.share, rate, segments);
+  const slimfl = superposed(split, rate, ratio, reaches);
+  const vanilla = oneMessage(rate, segments, ratio, reaches);
+  return { ratio, slimfl, vanilla, advice: advise(slimfl, vanilla, settings.devices) };
+}
+
+// Segment 1 can be decoded only with more than this share of the power.
+const edge = (rate) => target(rate) / (1 + target(rate));
+
+// The noise powers worth looking at: where probabilities fall from 1 to 0, and the present one.
+function noiseRange(settings, rate) {
+  const falls = settings.noise_dbm - toDb(noiseToPower(settings)) - toDb(target(rate * settings.segments));
+  const middle = 5 * Math.round(falls / 5);
+  return [Math.min(middle - 35, settings.noise_dbm - 5), Math.max(middle + 15, settings.noise_dbm + 5)];
+}
+
+const steps = (low, high, count) => Array.from({ length: count }, (_, i) => low + ((high - low) * i) / (count - 1));
+
+// Survival read off a table: the map asks for it tens of thousands of times.
+function tabulated(reaches) {
+  const low = Math.log(1e-5), high = Math.log(1e3), count = 2000, size = (high - low) / (count - 1);
+  const table = steps(low, high, count).map((log) => reaches(Math.exp(log)));
+  return (t) => {
+    const place = (Math.log(t) - low) / size;
+    if (!(place >= 0)) return 1;
+    if (place >= count - 1) return 0;
+    const i = Math.floor(place);
+    return table[i] + (place - i) * (table[i + 1] - table[i]);
+  };
+}
+
+// Which method is preferable over noise and rate, SlimFL with the best of some splits: 0 for SlimFL,
+// i for the first i segments in one message.
+function preferenceMap(settings, columns = 61, rows = 33) {
+  const { segments, devices } = settings;
+  const reaches = settings.fading === "none" ? survival(settings) : tabulated(survival(settings));
+  const noises = steps(...noiseRange(settings, 1.5), columns);
+  const rates = steps(Math.log(0.25), Math.log(4), rows).map(Math.exp);
+  const ratios = noises.map((noise_dbm) => noiseToPower({ ...settings, noise_dbm }));
+  const preferred = [], tie = [];
+  for (const rate of rates) {
+    const low = edge(rate), shares = steps(low, 1, 42).slice(1, -1);
+    const splits = [optimalSplit(rate, segments), ...shares.map((share) => splitAlong(share, rate, segments))];
+    const needed = splits.map((split) => thresholds(split, rate, 1));
+    const row = ratios.map((ratio) => {
+      let slim = null;
+      for (const each of needed) {
+        const probabilities = each.map((t) => reaches(ratio * t)), D = inverseSum(probabilities);
+        if (slim === null || D < slim.D) slim = { probabilities, D };
+      }
+      const whole = oneMessage(rate, segments, ratio, reaches), full = whole[segments - 1];
+      const found = condition(slim, whole, devices);
+      const best = found === "poor" ? widestThatArrives(whole, devices) : segments - 1;
+      return {
+        method: found === "segments" ? 0 : best + 1,
+        tie: found !== "poor" && Math.abs(slim.D - full.D) < TIE * Math.min(slim.D, full.D),
+      };
+    });
+    preferred.push(row.map((cell) => cell.method));
+    tie.push(row.map((cell) => cell.tie));
+  }
+  return { noises, rates, preferred, tie };
+}
