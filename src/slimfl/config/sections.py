@@ -233,9 +233,20 @@ class RadioSection(Section):
     """Deviation of log-normal shadowing. Absent: none, and with `umi` and `uma` 3GPP's own."""
     shadowing_correlation: Fraction = 0.0
     """Of the shadow in one round and the next: 0 for a new one, 1 for one that stays."""
-    decoder: Literal["outage", "normal", "table"] = "outage"
-    """Shannon's formula; codewords of finite length by the normal approximation; or measured
-    probabilities in `decoder_table`."""
+    decoder: Literal["outage", "gap", "normal", "table", "waveform"] = "outage"
+    """Shannon's formula; the same with a gap; codewords of finite length by the normal
+    approximation; measured probabilities, in `decoder_table` or else made once from real symbols;
+    or real symbols, which carry every parameter (`slimfl[waveform]`)."""
+    sinr_gap_db: Annotated[float, Field(ge=0, le=60)] = 0.0
+    """`gap`: how much more signal over interference and noise a code needs than Shannon's
+    formula; `slimfl link --waveform` fits it."""
+    modulation: Annotated[int, Field(ge=2, le=8, multiple_of=2)] = 4
+    """Real symbols: coded bits per symbol, 4 for 16-QAM; the code rate is the spectral efficiency
+    over this."""
+    block_bits: Annotated[int, Field(ge=64, le=8448)] = 1024
+    """Real symbols: most information bits of an LDPC code block, its CRC included."""
+    decoder_iterations: Annotated[int, Field(ge=1, le=200)] = 20
+    """Real symbols: most iterations of belief propagation per code block."""
     codeword_symbols: Annotated[int, Field(ge=10, le=10**9)] | None = None
     """`normal`: symbols of one codeword; absent: one codeword per message."""
     decoder_table: tuple[tuple[float, ...], ...] | None = None
@@ -328,8 +339,10 @@ class RadioSection(Section):
                 'radio.fading_process = "ar1" needs radio.fading_correlation or radio.doppler_hz, '
                 "one of them"
             )
-        if (self.decoder == "table") != (self.decoder_table is not None):
-            raise ValueError('radio.decoder = "table" and radio.decoder_table need each other')
+        if self.decoder_table is not None and self.decoder != "table":
+            raise ValueError('radio.decoder_table needs radio.decoder = "table"')
+        if self.has_symbols:
+            self._symbols_fit()
         if self.codeword_symbols is not None and self.decoder != "normal":
             raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
         if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:
@@ -389,6 +402,31 @@ class RadioSection(Section):
                 "radio.fading_process as they are"
             )
         return self
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether decoding is that of real symbols, in the loop or in a table made of them."""
+        return self.decoder == "waveform" or (
+            self.decoder == "table" and self.decoder_table is None
+        )
+
+    def _symbols_fit(self) -> None:
+        """Refuse what symbols cannot be made for."""
+        if self.split == "optimal-numeric" or (self.residual_interference and not self.split):
+            raise ValueError(
+                f"radio.decoder = {self.decoder!r} would make symbols for every split that is "
+                "tried; give radio.split as numbers"
+            )
+        if self.model == "rate-adaptive":
+            raise ValueError(
+                f'radio.decoder = {self.decoder!r} needs radio.model = "outage": a rate that '
+                "follows the gain has no fixed code"
+            )
+        if self.bits_per_parameter != 32 or self.accounting != "true":
+            raise ValueError(
+                f"radio.decoder = {self.decoder!r} sends parameters as they are; leave "
+                'radio.bits_per_parameter at 32 and radio.accounting at "true"'
+            )
 
     @property
     def noise(self) -> float:

@@ -18,6 +18,7 @@ from slimfl.radio.channel import Channel
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import (
     Decoder,
+    Gap,
     NormalApproximation,
     Outage,
     Table,
@@ -89,6 +90,7 @@ __all__ = [
     "FadingProcess",
     "FreeSpace",
     "Gains",
+    "Gap",
     "GaussianFading",
     "InTurnAtLowerPower",
     "InTurnInShorterTime",

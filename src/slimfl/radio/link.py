@@ -68,8 +68,9 @@ class OutageLink:
         found = averaged(self.decoder, signal, bits, reaches, np.asarray(ratio))
         if found is None:
             raise RequestError(
-                "the decoding probabilities depend on the length of the messages; "
-                "give radio.codeword_symbols"
+                "the decoding probabilities depend on the length of the messages, which is known "
+                'in a run only; give radio.codeword_symbols with radio.decoder = "normal", or '
+                "choose another decoder"
             )
         return found
 

@@ -91,21 +91,32 @@ class OutageChannel:
         """Devices that send alike are decoded at once."""
         decoded = np.zeros(len(links), np.int64)
         used = np.ones_like(decoded)
-        airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
-        for sent, where in alike(signals):
-            airtime_s[where] = sent.airtime_s(self.bandwidth_hz)
-            energy_j[where] = sent.full_power_s(self.bandwidth_hz)
+        kinds = alike(signals)
+        for sent, where in kinds:
             for begin in range(0, len(where), CHUNK):
                 rows = where[begin : begin + CHUNK]
                 if links.later_gains is None:
                     decoded[rows] = self._decoded(links, sent, rows, links.gains[rows])
                 else:
                     decoded[rows], used[rows] = self._with_attempts(links, sent, rows)
+        return Receptions(decoded, used, *self.costs(links, kinds, used))
+
+    def costs(
+        self,
+        links: Links,
+        kinds: Sequence[tuple[Signal, NDArray[np.int64]]],
+        used: NDArray[np.int64],
+    ) -> tuple[Floats, Floats]:
+        """Airtime in s and transmit energy in J of the attempts that were used."""
+        airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
+        for sent, where in kinds:
+            airtime_s[where] = sent.airtime_s(self.bandwidth_hz)
+            energy_j[where] = sent.full_power_s(self.bandwidth_hz)
         if links.later_gains is not None:
             airtime_s *= used
             energy_j *= used
         energy_j *= per_distinct(lambda dbm: 10 ** ((dbm - 30) / 10), links.power_dbm)
-        return Receptions(decoded, used, airtime_s, energy_j)
+        return airtime_s, energy_j
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """Equation (5), or what stands in its place; over the places of obstacles too."""
