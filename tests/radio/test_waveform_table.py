@@ -46,7 +46,7 @@ def test_table_and_symbols_agree_within_binomial_error():
     table, draws, sizes = WaveformTable(SMALL), 80, (12, 36)
     random = np.random.default_rng(1)
     compared = 0
-    for snr_db in (4.7, 9.0):
+    for snr_db in (6.0, 9.8):
         snr = np.array([from_db(snr_db)])
         expected = table.probabilities(BOTH, [8.0 * size for size in sizes], snr)[0]
         counts = np.zeros(2)

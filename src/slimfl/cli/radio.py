@@ -56,6 +56,10 @@ def link(
         int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
     ] = 10_000,
     seed: Seed = 0,
+    waveform: Annotated[
+        bool,
+        typer.Option("--waveform", help="Compare real symbols, table and formula; minutes."),
+    ] = False,
     out: Out = Path("figures"),
     json: Json = False,
 ) -> None:
@@ -86,6 +90,11 @@ def link(
         path_loss_exponent=path_loss_exponent,
         implementation_loss_db=implementation_loss_db,
     )
+    if waveform:
+        from slimfl.cli.waveform_link import compare_waveform
+
+        compare_waveform(section, count, draws, json)
+        return
     model = outage_link(section)
     rates = segment_rates(section, count)
     superposed = signal(section, tuple((i,) for i in range(count)), count).coding

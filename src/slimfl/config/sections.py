@@ -211,7 +211,15 @@ class RadioSection(Section):
     """`umi` and `uma`: height of the server's antenna; 10 and 25 when absent."""
     device_height_m: Annotated[float, Field(ge=1.5, le=13)] = 1.5
     """`umi` and `uma`: height of a device."""
-    fading: Literal["rayleigh", "none", "rician", "nakagami"] = "rayleigh"
+    fading: Literal[
+        "rayleigh", "none", "rician", "nakagami", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"
+    ] = "rayleigh"
+    """One gain for the whole band, or (`tdl-a` to `tdl-e`) one per subcarrier, by the profiles of
+    TR 38.901; messages are then decoded at their effective SINR."""
+    delay_spread_s: Annotated[float, Field(ge=0, le=1e-3)] = 1e-7
+    """`tdl-a` to `tdl-e`: root mean square of the delays; 0 is a flat link."""
+    subcarriers: Annotated[int, Field(ge=1, le=4096)] = 64
+    """`tdl-a` to `tdl-e`: gains over `bandwidth_hz`."""
     rician_k_db: Annotated[float, Field(ge=-40, le=40)] = 6.0
     """`rician`: power of the line of sight over that of the scattered waves."""
     nakagami_m: Annotated[float, Field(ge=0.5, le=1e4)] = 2.0
@@ -343,6 +351,18 @@ class RadioSection(Section):
             raise ValueError('radio.decoder_table needs radio.decoder = "table"')
         if self.has_symbols:
             self._symbols_fit()
+        if self.fading.startswith("tdl-") and (
+            correlated
+            or self.max_attempts > 1
+            or self.users_per_slot == 2
+            or self.gains == "measured"
+            or self.downlink == "lossy"
+            or self.model == "rate-adaptive"
+        ):
+            raise ValueError(
+                f"radio.fading = {self.fading!r} needs independent rounds, one attempt, one device "
+                "per slot, drawn gains, a perfect downlink and the outage model"
+            )
         if self.codeword_symbols is not None and self.decoder != "normal":
             raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
         if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:

@@ -22,9 +22,11 @@ from slimfl.radio.fading import (
     Fading,
     FadingProcess,
     GaussianFading,
+    NoFading,
     Shadowed,
     build_fading,
     build_process,
+    build_profile,
     remembered,
     shadow,
     shadow_gain,
@@ -241,12 +243,15 @@ class OutageChannel:
 
 
 def outage_channel(section: RadioSection) -> OutageChannel:
-    """The channel that the `radio` section describes."""
+    """The channel that the `radio` section describes.
+
+    With a TDL profile it is without fading, which `SelectiveChannel` adds.
+    """
     return OutageChannel(
         section.noise + section.implementation_loss_db,
         build_path_loss(section),
         section.bandwidth_hz,
-        build_fading(section),
+        NoFading() if build_profile(section) else build_fading(section),
         process=build_process(section),
         shadowing_db=section.shadowing_db,
         shadowing_correlation=section.shadowing_correlation,

@@ -6,15 +6,15 @@ with y_k = sqrt(g_k) x + n_k, the sum of sqrt(g_k) y_k has the gain g_1 + ... + 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from slimfl.config import RadioSection
 from slimfl.population import Population
-from slimfl.radio.decoders import Outage
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.outage import OutageChannel, alike
+from slimfl.radio.selective import SelectiveChannel
 from slimfl.radio.signals import Signal
 from slimfl.radio.waveform.code import code_of
 from slimfl.radio.waveform.layers import Group, groups_of
@@ -28,7 +28,7 @@ from slimfl.radio.waveform.transmission import blocks_of, content_of, layers_of,
 class WaveformChannel:
     """Symbols over the links of another channel."""
 
-    formula: OutageChannel
+    formula: OutageChannel | SelectiveChannel
     """Where gains, airtime and energy come from."""
     modem: Modem
     needs_payload: bool = True
@@ -132,7 +132,9 @@ def _noise(count: int, random: np.random.Generator) -> Symbols:
     return drawn.view(np.complex64)[:, 0]
 
 
-def waveform_channel(section: RadioSection, formula: OutageChannel) -> WaveformChannel:
+def waveform_channel(
+    section: RadioSection, formula: OutageChannel | SelectiveChannel
+) -> WaveformChannel:
     """The channel of `radio.decoder = "waveform"`."""
     require()
-    return WaveformChannel(replace(formula, decoder=Outage()), Modem.of(section))
+    return WaveformChannel(formula, Modem.of(section))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.radio.waveform.code import Code
-from slimfl.radio.waveform.reception import passed_blocks
+from slimfl.radio.waveform.reception import each_block
 from slimfl.radio.waveform.sionna_blocks import map_bits
 from slimfl.radio.waveform.transmission import Layer
 from slimfl.rng import generator
@@ -100,4 +100,5 @@ def _passed(layer: Layer, sinr_db: float, blocks: int, seed: int, number: int) -
     drawn = random.standard_normal((many.length, 2), np.float32).view(np.complex64)[:, 0]
     received += np.float32((noise / 2) ** 0.5) * drawn
     gains = np.ones(many.length, np.float32)
-    return int(passed_blocks(many, received, gains, noise).sum())
+    _, passed = each_block(many, received, gains, noise)
+    return int(passed.sum())

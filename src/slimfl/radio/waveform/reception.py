@@ -52,13 +52,16 @@ def decoded_blocks(layer: Layer, received: Symbols, gains: Gains, noise: float) 
     return np.concatenate(found)
 
 
-def passed_blocks(layer: Layer, received: Symbols, gains: Gains, noise: float) -> NDArray[np.bool_]:
-    """Which blocks of a message pass their CRC, each by itself."""
+def each_block(
+    layer: Layer, received: Symbols, gains: Gains, noise: float
+) -> tuple[Bits, NDArray[np.bool_]]:
+    """[block, payload bit], and which blocks pass their CRC, each by itself."""
     parts = [
         _decode(layer, received, gains, noise, begin, min(begin + MORE_BLOCKS, layer.code.blocks))
         for begin in range(0, layer.code.blocks, MORE_BLOCKS)
     ]
-    return np.concatenate([passed for _, passed in parts])
+    bits, passed = zip(*parts, strict=True)
+    return np.concatenate(bits), np.concatenate(passed)
 
 
 def _decode(
