@@ -48,7 +48,25 @@ WRONG = {
         "multiplexing",
     ),
     "no attempt": ({"max_attempts": 0}, "max_attempts"),
-    "a table without a table": ({"decoder": "table"}, "decoder_table"),
+    "symbols of 3 bits": ({"decoder": "waveform", "modulation": 3}, "modulation"),
+    "symbols and a numeric split": (
+        {"decoder": "table", "split": "optimal-numeric"},
+        "give radio.split",
+    ),
+    "symbols and what is left of them": (
+        {"decoder": "waveform", "residual_interference": 0.01},
+        "give radio.split",
+    ),
+    "symbols at a rate that follows": (
+        {"decoder": "waveform", "model": "rate-adaptive"},
+        "radio.model",
+    ),
+    "symbols of short parameters": (
+        {"decoder": "waveform", "bits_per_parameter": 16},
+        "bits_per_parameter",
+    ),
+    "symbols in pairs": ({"decoder": "waveform", "users_per_slot": 2}, "users_per_slot"),
+    "a negative gap": ({"decoder": "gap", "sinr_gap_db": -1}, "sinr_gap_db"),
     "a table without its decoder": ({"decoder_table": [[1.0, 0.5]]}, "decoder_table"),
     "a table of nan": ({"decoder": "table", "decoder_table": [[1.0, NAN]]}, "decoder_table"),
     "codewords without their decoder": ({"codeword_symbols": 100}, "decoder"),

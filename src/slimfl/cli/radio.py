@@ -83,6 +83,10 @@ def link(
         int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
     ] = 10_000,
     seed: Seed = 0,
+    waveform: Annotated[
+        bool,
+        typer.Option("--waveform", help="Compare real symbols, table and formula; minutes."),
+    ] = False,
     out: Out = Path("figures"),
     explore: Annotated[
         bool, typer.Option("--explore", help="Write one page with sliders instead: link.html.")
@@ -112,6 +116,11 @@ def link(
     )
     _refuse_what_is_no_single_link(section)
     count = len(widths)
+    if waveform:
+        from slimfl.cli.waveform_link import compare_waveform
+
+        compare_waveform(section, count, draws, json)
+        return
     if explore:
         from slimfl.report.explorer import write_explorer
 

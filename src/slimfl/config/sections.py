@@ -220,7 +220,15 @@ class RadioSection(Section):
     """`umi` and `uma`: height of the server's antenna; 10 and 25 when absent."""
     device_height_m: Annotated[float, Field(ge=1.5, le=13)] = 1.5
     """`umi` and `uma`: height of a device."""
-    fading: Literal["rayleigh", "none", "rician", "nakagami"] = "rayleigh"
+    fading: Literal[
+        "rayleigh", "none", "rician", "nakagami", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"
+    ] = "rayleigh"
+    """One gain for the whole band, or (`tdl-a` to `tdl-e`) one per subcarrier, by the profiles of
+    TR 38.901; messages are then decoded at their effective SINR."""
+    delay_spread_s: Annotated[float, Field(ge=0, le=1e-3)] = 1e-7
+    """`tdl-a` to `tdl-e`: root mean square of the delays; 0 is a flat link."""
+    subcarriers: Annotated[int, Field(ge=1, le=4096)] = 64
+    """`tdl-a` to `tdl-e`: gains over `bandwidth_hz`."""
     rician_k_db: Annotated[float, Field(ge=-40, le=40)] = 6.0
     """`rician`: power of the line of sight over that of the scattered waves."""
     nakagami_m: Annotated[float, Field(ge=0.5, le=1e4)] = 2.0
@@ -242,9 +250,20 @@ class RadioSection(Section):
     """Deviation of log-normal shadowing. Absent: none, and with `umi` and `uma` 3GPP's own."""
     shadowing_correlation: Fraction = 0.0
     """Of the shadow in one round and the next: 0 for a new one, 1 for one that stays."""
-    decoder: Literal["outage", "normal", "table"] = "outage"
-    """Shannon's formula; codewords of finite length by the normal approximation; or measured
-    probabilities in `decoder_table`."""
+    decoder: Literal["outage", "gap", "normal", "table", "waveform"] = "outage"
+    """Shannon's formula; the same with a gap; codewords of finite length by the normal
+    approximation; measured probabilities, in `decoder_table` or else made once from real symbols;
+    or real symbols, which carry every parameter (`slimfl[waveform]`)."""
+    sinr_gap_db: Annotated[float, Field(ge=0, le=60)] = 0.0
+    """`gap`: how much more signal over interference and noise a code needs than Shannon's
+    formula; `slimfl link --waveform` fits it."""
+    modulation: Annotated[int, Field(ge=2, le=8, multiple_of=2)] = 4
+    """Real symbols: coded bits per symbol, 4 for 16-QAM; the code rate is the spectral efficiency
+    over this."""
+    block_bits: Annotated[int, Field(ge=64, le=8448)] = 1024
+    """Real symbols: most information bits of an LDPC code block, its CRC included."""
+    decoder_iterations: Annotated[int, Field(ge=1, le=200)] = 20
+    """Real symbols: most iterations of belief propagation per code block."""
     codeword_symbols: Annotated[int, Field(ge=10, le=10**9)] | None = None
     """`normal`: symbols of one codeword; absent: one codeword per message."""
     decoder_table: tuple[tuple[float, ...], ...] | None = None
@@ -340,8 +359,22 @@ class RadioSection(Section):
                 'radio.fading_process = "ar1" needs radio.fading_correlation or radio.doppler_hz, '
                 "one of them"
             )
-        if (self.decoder == "table") != (self.decoder_table is not None):
-            raise ValueError('radio.decoder = "table" and radio.decoder_table need each other')
+        if self.decoder_table is not None and self.decoder != "table":
+            raise ValueError('radio.decoder_table needs radio.decoder = "table"')
+        if self.has_symbols:
+            self._symbols_fit()
+        if self.fading.startswith("tdl-") and (
+            correlated
+            or self.max_attempts > 1
+            or self.users_per_slot == 2
+            or self.gains == "measured"
+            or self.downlink == "lossy"
+            or self.model == "rate-adaptive"
+        ):
+            raise ValueError(
+                f"radio.fading = {self.fading!r} needs independent rounds, one attempt, one device "
+                "per slot, drawn gains, a perfect downlink and the outage model"
+            )
         if self.codeword_symbols is not None and self.decoder != "normal":
             raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
         if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:
@@ -413,6 +446,31 @@ class RadioSection(Section):
     def split_for_each_device(self) -> bool:
         """Whether every device has a split of its own."""
         return self.split in ("per-device", "learned")
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether decoding is that of real symbols, in the loop or in a table made of them."""
+        return self.decoder == "waveform" or (
+            self.decoder == "table" and self.decoder_table is None
+        )
+
+    def _symbols_fit(self) -> None:
+        """Refuse what symbols cannot be made for."""
+        if self.split == "optimal-numeric" or (self.residual_interference and not self.split):
+            raise ValueError(
+                f"radio.decoder = {self.decoder!r} would make symbols for every split that is "
+                "tried; give radio.split as numbers"
+            )
+        if self.model == "rate-adaptive":
+            raise ValueError(
+                f'radio.decoder = {self.decoder!r} needs radio.model = "outage": a rate that '
+                "follows the gain has no fixed code"
+            )
+        if self.bits_per_parameter != 32 or self.accounting != "true":
+            raise ValueError(
+                f"radio.decoder = {self.decoder!r} sends parameters as they are; leave "
+                'radio.bits_per_parameter at 32 and radio.accounting at "true"'
+            )
 
     @property
     def noise(self) -> float:

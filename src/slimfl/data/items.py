@@ -108,8 +108,8 @@ def _stacked(pairs: Iterable[tuple[Any, Any]], what: str) -> Pair:
         pixels = as_bytes(_rows_columns_channels(image)[np.newaxis], where)[0]
         if images and pixels.shape != images[0].shape:
             raise RequestError(
-                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; all images must "
-                "have the same size and kind; resize them first, or a folder of them with its "
+                f"{where} is {_shape(pixels)} and the first is {_shape(images[0])}; all images "
+                "must have the same size and kind; resize them first, or a folder of them with its "
                 "options size and grey"
             )
         images.append(pixels)

@@ -18,6 +18,7 @@ from slimfl.radio.channel import Channel
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import (
     Decoder,
+    Gap,
     NormalApproximation,
     Outage,
     Table,
@@ -38,8 +39,10 @@ from slimfl.radio.fading import (
     Rayleigh,
     Rician,
     Shadowed,
+    TappedDelayLine,
     build_fading,
     build_process,
+    build_profile,
     doppler_correlation,
     doppler_hz,
 )
@@ -71,6 +74,7 @@ from slimfl.radio.path_loss import (
     build_path_loss,
 )
 from slimfl.radio.power import optimal_split, optimal_split_numeric, split_of_margins
+from slimfl.radio.selective import SelectiveChannel, SelectiveLink
 from slimfl.radio.signal_maker import SignalMaker
 from slimfl.radio.signals import Messages, Signal, coding, power_split, segment_rates, signal
 from slimfl.radio.superposition import Superposition, single, sinr_target
@@ -91,6 +95,7 @@ __all__ = [
     "FreeSpace",
     "GainBelief",
     "Gains",
+    "Gap",
     "GaussianFading",
     "InTurnAtLowerPower",
     "InTurnInShorterTime",
@@ -114,11 +119,14 @@ __all__ = [
     "Rayleigh",
     "Receptions",
     "Rician",
+    "SelectiveChannel",
+    "SelectiveLink",
     "Shadowed",
     "Signal",
     "SignalMaker",
     "Superposition",
     "Table",
+    "TappedDelayLine",
     "Urban",
     "best_split",
     "build_channel",
@@ -126,6 +134,7 @@ __all__ = [
     "build_fading",
     "build_path_loss",
     "build_process",
+    "build_profile",
     "coding",
     "decode_pairs",
     "decoding_frequencies",

@@ -7,15 +7,22 @@ from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
 from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.channel import Channel
+from slimfl.radio.fading import build_profile
 from slimfl.radio.motion import MovingChannel
 from slimfl.radio.outage import outage_channel
 from slimfl.radio.paired import PairedChannel
+from slimfl.radio.selective import SelectiveChannel
+from slimfl.radio.waveform.channel import waveform_channel
 
 
 def built_in(section: RadioSection) -> Channel:
     """The built-in channel of a section; devices send alone or in pairs, and may move."""
     alone = outage_channel(section)
-    channel: Channel = alone if section.users_per_slot == 1 else PairedChannel(alone)
+    profile = build_profile(section)
+    gains_of = SelectiveChannel(alone, profile) if profile else alone
+    channel: Channel = gains_of if section.users_per_slot == 1 else PairedChannel(alone)
+    if section.decoder == "waveform":
+        channel = waveform_channel(section, gains_of)
     if section.speed_m_s:
         return MovingChannel(channel, section.speed_m_s * section.round_s, section.area_radius_m)
     return channel

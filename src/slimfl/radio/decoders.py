@@ -5,6 +5,7 @@
   Q((n (C - R) + log2(n) / 2) / sqrt(n V)), C = log2(1 + SINR), V = (1 - (1 + SINR)^-2) log2(e)^2
   (Polyanskiy, Poor and Verdu 2010, for the complex AWGN channel; interference counts as noise).
 * `Table`: as measured.
+* `Gap`: Shannon's formula with more signal over interference and noise than it asks for.
 
 For what is not certain, the receiver compares one uniform number per device and round with the
 probabilities. Later messages have smaller ones, so that decoding stays successive.
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from slimfl.config import RadioSection
 from slimfl.errors import RequestError
 from slimfl.radio.coding import Coding
-from slimfl.radio.superposition import Floats
-from slimfl.radio.units import to_db
+from slimfl.radio.superposition import Floats, sinr_target
+from slimfl.radio.units import from_db, to_db
 
 #: The signal-to-noise ratios over which probabilities are integrated.
 LOWEST_DB, HIGHEST_DB, STEP_DB, COARSE_DB = -60.0, 120.0, 0.01, 0.5
@@ -135,6 +136,22 @@ class Table:
         return np.stack(columns, axis=-1)
 
 
+@dataclass(frozen=True)
+class Gap:
+    """Decoded when SINR_i >= gap (2^(u_i/W) - 1) for a message and all before it.
+
+    Unlike a loss on the noise (`implementation_loss_db`) it counts against interference too.
+    """
+
+    gap_db: float
+    certain: bool = False
+
+    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats:
+        """A step at every threshold."""
+        reached = coding.sinr(snr) >= from_db(self.gap_db) * sinr_target(coding.rates)
+        return np.asarray(np.logical_and.accumulate(reached, axis=-1), np.float64)
+
+
 def build_decoder(section: RadioSection) -> Decoder:
     """The decoder that `radio.decoder` names."""
     match section.decoder:
@@ -142,8 +159,14 @@ def build_decoder(section: RadioSection) -> Decoder:
             return Outage()
         case "normal":
             return NormalApproximation(section.codeword_symbols)
-        case "table":
-            return Table.from_rows(section.decoder_table or ())
+        case "table" if section.decoder_table is not None:
+            return Table.from_rows(section.decoder_table)
+        case "table" | "waveform":
+            from slimfl.radio.waveform.table import waveform_table
+
+            return waveform_table(section)
+        case "gap":
+            return Gap(section.sinr_gap_db)
 
 
 def averaged(

@@ -15,7 +15,14 @@ from slimfl.errors import RequestError
 from slimfl.radio.attempts import Attempts
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn
-from slimfl.radio.fading import Fading, Gains, Shadowed, build_fading
+from slimfl.radio.fading import (
+    Fading,
+    Gains,
+    NoFading,
+    Shadowed,
+    build_fading,
+    build_profile,
+)
 from slimfl.radio.path_loss import build_path_loss
 from slimfl.radio.superposition import Floats
 from slimfl.radio.units import from_db
@@ -74,8 +81,9 @@ class OutageLink:
         found = averaged(self.decoder, signal, bits, reaches, ratio)
         if found is None:
             raise RequestError(
-                "the decoding probabilities depend on the length of the messages; "
-                "give radio.codeword_symbols"
+                "the decoding probabilities depend on the length of the messages, which is known "
+                'in a run only; give radio.codeword_symbols with radio.decoder = "normal", or '
+                "choose another decoder"
             )
         return found
 
@@ -116,12 +124,18 @@ def outage_link(section: RadioSection) -> OutageLink:
 def possible_links(section: RadioSection) -> list[tuple[float, OutageLink]]:
     """The links that a device at `distance_m` can have, each with its probability."""
     margin_db = section.noise + section.implementation_loss_db - section.power_dbm
-    plain, decoder, attempts = build_fading(section), build_decoder(section), Attempts.of(section)
+    profile = build_profile(section)
+    plain = NoFading() if profile else build_fading(section)
+    decoder, attempts = build_decoder(section), Attempts.of(section)
     found = []
     for case in build_path_loss(section).cases(np.array([section.distance_m])):
         sigma_db = case.shadowing_db if section.shadowing_db is None else section.shadowing_db
         fading = Shadowed(plain, sigma_db) if sigma_db else plain
         link = OutageLink(from_db(margin_db) * float(case.loss[0]), fading, decoder, attempts)
+        if profile:
+            from slimfl.radio.selective import SelectiveLink
+
+            link = SelectiveLink(link.noise_to_power, fading, decoder, attempts, profile)
         found.append((float(case.probability.reshape(-1)[0]), link))
     return found
 

@@ -45,6 +45,8 @@ class Links:
     """A uniform number per device, for a decoder that is not certain."""
     partner_snr: Floats | None = None
     """g P/c of the device that sends at the same time; 0 where none does."""
+    subcarrier_gains: Floats | None = None
+    """[device, subcarrier]: power gains over the band, where they differ; `gains` is their mean."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,9 +61,16 @@ class Links:
             self.later_gains,
             self.decoding_draws,
             self.partner_snr,
+            self.subcarrier_gains,
         )
         taken = (None if column is None else column[rows] for column in columns)
         return Links(self.seed, self.round, *taken)  # type: ignore[arg-type]
+
+    def over_band(self, row: int) -> Floats:
+        """The power gains of one link over the band: one where it is flat."""
+        if self.subcarrier_gains is not None:
+            return np.asarray(self.subcarrier_gains[row])
+        return self.gains[row : row + 1]
 
     def random(self, purpose: str) -> Iterator[np.random.Generator]:
         """A generator for every link, for random events in the receiver such as bit errors."""

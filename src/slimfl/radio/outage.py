@@ -22,9 +22,11 @@ from slimfl.radio.fading import (
     Fading,
     FadingProcess,
     GaussianFading,
+    NoFading,
     Shadowed,
     build_fading,
     build_process,
+    build_profile,
     remembered,
     shadow,
     shadow_gain,
@@ -91,21 +93,32 @@ class OutageChannel:
         """Decode devices that send the same signal together."""
         decoded = np.zeros(len(links), np.int64)
         used = np.ones_like(decoded)
-        airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
-        for sent, where in alike(signals):
-            airtime_s[where] = sent.airtime_s(self.bandwidth_hz)
-            energy_j[where] = sent.full_power_s(self.bandwidth_hz)
+        kinds = alike(signals)
+        for sent, where in kinds:
             for begin in range(0, len(where), CHUNK):
                 rows = where[begin : begin + CHUNK]
                 if links.later_gains is None:
                     decoded[rows] = self._decoded(links, sent, rows, links.gains[rows])
                 else:
                     decoded[rows], used[rows] = self._with_attempts(links, sent, rows)
+        return Receptions(decoded, used, *self.costs(links, kinds, used))
+
+    def costs(
+        self,
+        links: Links,
+        kinds: Sequence[tuple[Signal, NDArray[np.int64]]],
+        used: NDArray[np.int64],
+    ) -> tuple[Floats, Floats]:
+        """Airtime in s and transmit energy in J of the attempts that were used."""
+        airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
+        for sent, where in kinds:
+            airtime_s[where] = sent.airtime_s(self.bandwidth_hz)
+            energy_j[where] = sent.full_power_s(self.bandwidth_hz)
         if links.later_gains is not None:
             airtime_s *= used
             energy_j *= used
         energy_j *= per_distinct(lambda dbm: 10 ** ((dbm - 30) / 10), links.power_dbm)
-        return Receptions(decoded, used, airtime_s, energy_j)
+        return airtime_s, energy_j
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """Equation (5), or its equivalent, averaged over possible obstacles."""
@@ -230,12 +243,15 @@ class OutageChannel:
 
 
 def outage_channel(section: RadioSection) -> OutageChannel:
-    """The channel that the `radio` section describes."""
+    """The channel that the `radio` section describes.
+
+    With a TDL profile it is without fading, which `SelectiveChannel` adds.
+    """
     return OutageChannel(
         section.noise + section.implementation_loss_db,
         build_path_loss(section),
         section.bandwidth_hz,
-        build_fading(section),
+        NoFading() if build_profile(section) else build_fading(section),
         process=build_process(section),
         shadowing_db=section.shadowing_db,
         shadowing_correlation=section.shadowing_correlation,

@@ -18,9 +18,11 @@ from slimfl.radio.fading.process import (
 from slimfl.radio.fading.rayleigh import Rayleigh
 from slimfl.radio.fading.rician import Rician
 from slimfl.radio.fading.shadowing import Shadowed, shadow, shadow_gain
+from slimfl.radio.fading.tdl import PROFILES, TappedDelayLine, build_profile
 
 __all__ = [
     "FADING",
+    "PROFILES",
     "Autoregressive",
     "Fading",
     "FadingProcess",
@@ -32,8 +34,10 @@ __all__ = [
     "Rayleigh",
     "Rician",
     "Shadowed",
+    "TappedDelayLine",
     "build_fading",
     "build_process",
+    "build_profile",
     "doppler_correlation",
     "doppler_hz",
     "remembered",

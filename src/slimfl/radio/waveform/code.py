@@ -1,0 +1,78 @@
+"""How a message becomes code blocks: their number, their length and their rate.
+
+As in TS 38.212, a message is cut into blocks of equal length, each with a CRC of its own. A block
+of b payload bits becomes b + 24 information bits of an LDPC code and ceil(b / (u/W)) QAM symbols,
+so that the message takes the time of its spectral efficiency u/W: the CRC costs code rate.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+
+from slimfl.errors import RequestError
+from slimfl.radio.waveform.modem import Modem
+
+CRC_BITS = 24
+#: The code rates of TS 38.212 without repetition, and up to where it asks a receiver to decode.
+LOWEST_RATE, HIGHEST_RATE = 1 / 5, 948 / 1024
+#: Base graph 1 of longer blocks has no lower rate than this, unless base graph 2 takes over at 1/4.
+LONG_BLOCK, LONG_RATE = 3824, 1 / 3
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code blocks of a message."""
+
+    modem: Modem
+    blocks: int
+    payload_bits: int
+    """Of one block; the last one is filled up with zeros."""
+    symbols: int
+    """Of one block."""
+
+    @property
+    def information_bits(self) -> int:
+        """k of the LDPC code."""
+        return self.payload_bits + CRC_BITS
+
+    @property
+    def coded_bits(self) -> int:
+        """n of the LDPC code."""
+        return self.symbols * self.modem.bits_per_symbol
+
+    @property
+    def rate(self) -> float:
+        """k / n."""
+        return self.information_bits / self.coded_bits
+
+
+@lru_cache(maxsize=256)
+def code_of(modem: Modem, bits: int, spectral_efficiency: float) -> Code:
+    """The code blocks of a message of some bits at u/W bit/s/Hz."""
+    blocks = max(1, ceil(bits / (modem.block_bits - CRC_BITS)))
+    payload = max(1, ceil(bits / blocks))
+    code = Code(modem, blocks, payload, max(1, ceil(payload / spectral_efficiency)))
+    _refuse_impossible(code, spectral_efficiency)
+    return code
+
+
+def _refuse_impossible(code: Code, spectral_efficiency: float) -> None:
+    """One sentence that says which key to change."""
+    modem, rate = code.modem, code.rate
+    name = f"{2**modem.bits_per_symbol}-QAM"
+    sent = f"a message at {spectral_efficiency:g} bit/s/Hz in blocks of {code.payload_bits} bits"
+    if rate > HIGHEST_RATE:
+        raise RequestError(
+            f"{sent} would need the code rate {rate:.2f} with {name}, and LDPC codes end at "
+            f"{HIGHEST_RATE:.2f}; raise radio.modulation or lower radio.spectral_efficiency"
+        )
+    if rate < LOWEST_RATE:
+        raise RequestError(
+            f"{sent} would need the code rate {rate:.2f} with {name}, and LDPC codes begin at "
+            f"{LOWEST_RATE:.2f}; lower radio.modulation or raise radio.spectral_efficiency"
+        )
+    if code.information_bits > LONG_BLOCK and LOWEST_RATE * 1.25 < rate < LONG_RATE:
+        raise RequestError(
+            f"{sent} would need the code rate {rate:.2f} with {name}, which long blocks do not "
+            f"have; lower radio.block_bits to {LONG_BLOCK}"
+        )
