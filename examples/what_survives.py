@@ -1,11 +1,11 @@
-"""How much of SlimFL's advantage over one message survives other links than the paper's?
+"""How much of SlimFL's advantage over one message survives on links other than the paper's?
 
     python examples/what_survives.py
 
-prints a table: for each link the best power split, the decoding probabilities of both segments,
-that of the whole model in one message (Vanilla FL-1.0x), and D = sum_i 1/p_i of either. D is the
-channel's part of theorem 1's bound; 2 is a perfect channel. All by formula and quadrature, nothing
-is trained.
+prints a table with one row per link: the best power split, the decoding probabilities of both
+segments, that of the whole model in one message (Vanilla FL-1.0x), and D = sum_i 1/p_i for each
+method. D is the channel's part of theorem 1's bound; 2 means a perfect channel. All numbers come
+from formulas and quadrature; nothing is trained.
 """
 
 from slimfl import radio
