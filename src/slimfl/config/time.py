@@ -41,7 +41,7 @@ class TimeSection(Section):
     """What takes a place in a segment's buffer: every upload that should contain it, or only those
     that arrive."""
     staleness_exponent: Annotated[float, Field(ge=0, le=10)] = 0.5
-    """A stale change is weighted by 1 / (1 + staleness) to this power; with 0, all count equally."""
+    """A stale change is weighted by 1 / (1 + staleness) to this power; with 0, all are equal."""
     download_bits_per_s: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] | None = None
     """Rate of the downlink; absent: the download takes no time, as in the paper."""
 
