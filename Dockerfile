@@ -1,4 +1,4 @@
-# The command line in a container, from this checkout. Not tried: written without a container engine.
+# The command line in a container, built from this checkout. Untested: we had no container engine.
 #     docker build -t slimfl .
 #     docker run --rm -v "$PWD/runs:/work/runs" slimfl run --rounds 5
 # With Flower and Ray: docker build -t slimfl-flower --build-arg EXTRAS=[flower] .

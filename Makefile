@@ -24,7 +24,7 @@ run: $(RUNS) data  ## run the main experiment: slimfl run $(ARGS)
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-torture: $(STAMP)  ## kills, full disks and hostile input, exhaustively: pytest --torture $(ARGS)
+torture: $(STAMP)  ## test kills, full disks and hostile input exhaustively: pytest --torture $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --torture -m torture tests/torture $(ARGS)
 
 lint: $(STAMP)  ## check style, types and the order of the rooms
@@ -38,7 +38,7 @@ docs: $(STAMP)  ## build the documentation into docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-fragments: $(STAMP)  ## write what README and docs show of code and results
+fragments: $(STAMP)  ## regenerate the parts of README and docs that show code and results
 	@$(BIN)/python docs/fragments.py
 
 packages:  ## install from the checkout, from a wheel, and from an sdist without a compiler
@@ -58,7 +58,7 @@ sanitize: $(STAMP)  ## test the native engine under the address and undefined-be
 	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	    $(BIN)/python -m pytest -q -p no:cacheprovider tests/native
 
-clean:  ## remove what the other targets made, but keep .venv and runs/
+clean:  ## remove generated files, but keep .venv and runs/
 	@rm -rf build dist docs/_build docs/reference/rooms docs/tutorials/pages \
 	    .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .benchmarks
 	@find . -path ./.venv -prune -o -path ./.git -prune -o -path ./runs -prune \

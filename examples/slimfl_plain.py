@@ -1,7 +1,7 @@
 """SlimFL, algorithm 2 of the paper with its errata, in ordinary loops and plain PyTorch.
 
 Read this file to understand SlimFL; use the `slimfl` package to run it. Only the data, the initial
-weights and the random numbers come from the package, so that a test can hold one to the other.
+weights and the random numbers come from the package, so that a test can compare the two.
 
     python examples/slimfl_plain.py
 """

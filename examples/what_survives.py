@@ -1,4 +1,4 @@
-"""How much of SlimFL's advantage survives other links than the paper's?
+"""How much of SlimFL's advantage survives on links other than the paper's?
 
     python examples/what_survives.py          tables in Markdown
     python examples/what_survives.py --json   the same numbers in full

@@ -574,5 +574,5 @@ def test_options_of_an_own_method_are_for_that_method_alone():
     plain, own = load(None, method=both, method_options={"weak": 3})
     assert (plain.method, plain.method_options) == ("slimfl", {})
     assert (own.method, own.method_options) == ("some.module:Method", {"weak": 3})
-    with pytest.raises(RequestError, match="method_options is for a part of your own"):
+    with pytest.raises(RequestError, match="method_options works only with your own part"):
         load(None, method="slimfl", method_options={"weak": 3})

@@ -86,7 +86,10 @@ def test_shares_sum_to_one():
         ({"fixed_width": 0.5}, "fixed_width"),
         ({"classes": [{"name": "a", "share": 0.5}, {"name": "a", "share": 0.5}]}, "same name"),
         ({"classes": [{"name": "a, b"}]}, "name"),
-        ({"correlations": [{"between": ["distance_m", "macs_per_s"], "rank": 0.5}]}, "leave it"),
+        (
+            {"correlations": [{"between": ["distance_m", "macs_per_s"], "rank": 0.5}]},
+            "omit the correlations",
+        ),
         (
             {"preset": "cell", "correlations": [{"between": ["distance_m", "x"], "rank": 0.5}]},
             "'x'",

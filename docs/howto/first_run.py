@@ -1,4 +1,4 @@
-"""A first run from Python: SlimFL beside Vanilla FL on data made on the spot."""
+"""A first run from Python: SlimFL and Vanilla FL on synthetic data."""
 
 import slimfl
 
@@ -19,7 +19,7 @@ def main() -> None:
         for width, accuracy in run.final_accuracy.items():
             print(f"{method:14} {width}: {accuracy:.1%} of the test set")
 
-    # the last network is an ordinary torch module; `at_width` chooses the width it works at
+    # the network of the last run is an ordinary torch module; `at_width` chooses its width
     with slimfl.at_width(1.0):
         print(type(run.network).__name__, "has", len(run.parameters), "parameters at 1.0x")
 

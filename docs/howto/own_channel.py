@@ -1,4 +1,4 @@
-"""Run SlimFL over channels of one's own, each by its name."""
+"""Run SlimFL over your own channels, each given by its name."""
 
 import slimfl
 
@@ -9,7 +9,7 @@ CHANNELS = {
 
 
 def main() -> None:
-    """Print what arrived, and what became of it."""
+    """Print what arrived and the final accuracy."""
     for name, options in CHANNELS.items():
         run = slimfl.run(
             radio__model=name,

@@ -1,4 +1,4 @@
-"""Two ways to bring data: arrays in memory, or a folder with four idx files."""
+"""Two ways to use your own data: arrays in memory, or a folder with four idx files."""
 
 import hashlib
 import struct

@@ -1,4 +1,4 @@
-"""Run a method of one's own by its name, beside SlimFL and under one seed."""
+"""Run your own method by its name, and SlimFL under the same seed."""
 
 import slimfl
 

@@ -1,4 +1,4 @@
-"""Two ways to bring a network: adapt a plain one, or build it from slimmable layers."""
+"""Two ways to get a network: adapt a plain one, or build it from slimmable layers."""
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +38,7 @@ class Residual(nn.Module):
         """The logits at the active width; nothing here needs to know which one it is."""
         x = torch.relu(self.stem(images))
         x = torch.relu(x + self.inner(x))
-        logits: Tensor = self.head(average_pool(x))  # as x.mean((2, 3)), and faster
+        logits: Tensor = self.head(average_pool(x))  # like x.mean((2, 3)), but faster
         return logits
 
 

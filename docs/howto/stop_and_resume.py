@@ -14,13 +14,13 @@ COMMON = {"data__dataset": "synthetic", "rounds": 6, "training__steps": 10}
 
 
 class StopAfter(slimfl.Callback):
-    """A callback that watches the rounds, and here plays the user who presses Ctrl-C."""
+    """A callback that stops the run, like a user who presses Ctrl-C."""
 
     def __init__(self, round: int) -> None:
         self.round = round
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> None:
-        """Called with what is recorded of the round, before it is written."""
+        """Called with the record of a round, before it is written."""
         print("round", record.round, record.accuracy)
         if record.round == self.round:
             raise KeyboardInterrupt
@@ -33,7 +33,7 @@ def main() -> None:
         try:
             slimfl.run(out=folder, callbacks=[StopAfter(3)], **COMMON)
         except KeyboardInterrupt:
-            print("stopped; the folder holds", sorted(path.name for path in folder.iterdir()))
+            print("stopped; the folder contains", sorted(path.name for path in folder.iterdir()))
         resumed = slimfl.resume(folder)
 
     never_stopped = slimfl.run(**COMMON)

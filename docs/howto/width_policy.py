@@ -13,12 +13,12 @@ from slimfl.export.policy import probabilities_of
 slimfl.run(out="run", data__dataset="synthetic", rounds=8, training__steps=100)
 export("run", "exported", formats=["torch"])
 
-# budget: a width per image, and no wavering around a limit
+# budget: the width stays the same while the budget stays close to a limit
 policy = slimfl.WidthPolicy.from_manifest("exported/manifest.json", hysteresis=0.2)
 full = policy.costs[1.0]
 print([policy.within(budget * full) for budget in (1.1, 0.9, 1.1, 1.3, 1.1)])
 
-# cascade: narrow first, full when unsure. The exported modules know nothing of slimfl
+# cascade: narrow first, full when unsure. The exported modules do not need slimfl
 sys.path.insert(0, "exported")
 import ul_mobilenet_0_5x  # noqa: E402
 import ul_mobilenet_1_0x  # noqa: E402

@@ -349,7 +349,7 @@ def test_other_data_is_refused(finished, tmp_path):
     checksum = load("synthetic").checksum
     assert checksum in text
     (folder / "experiment.toml").write_text(text.replace(checksum, "0" * len(checksum)))
-    with pytest.raises(RequestError, match=r"other .* data"):
+    with pytest.raises(RequestError, match=r"different .* data"):
         export(folder, tmp_path / "out", formats=["safetensors"])
 
 

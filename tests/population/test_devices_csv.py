@@ -97,7 +97,7 @@ def test_unknown_and_doubled_columns_are_refused(table):
 
 def test_the_number_of_devices_is_that_of_the_experiment(table):
     second = GOOD.replace("0,", "1,", 1)
-    with pytest.raises(RequestError, match=r"has 2 devices and the experiment 3"):
+    with pytest.raises(RequestError, match=r"has 2 devices and the experiment has 3"):
         read_devices(table(GOOD, second), 3, WIDTHS)
     with pytest.raises(RequestError, match="more than 1 devices"):
         read_devices(table(GOOD, second), 1, WIDTHS)
@@ -108,7 +108,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(RequestError, match="there is no file"):
         read_devices(path, 1, WIDTHS)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(RequestError, match="not a table"):
+    with pytest.raises(RequestError, match="not a valid table"):
         read_devices(path, 1, WIDTHS)
     path.unlink()
     os.mkfifo(path)  # opening it must not wait for a writer

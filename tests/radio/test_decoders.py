@@ -242,7 +242,7 @@ def test_a_table_that_cannot_be_is_refused(rows, words):
 
 
 def test_a_table_for_another_number_of_messages_is_refused():
-    with pytest.raises(RequestError, match="2 messages and the signal 1"):
+    with pytest.raises(RequestError, match="2 messages and the signal has 1"):
         Table.from_rows(ROWS).probabilities(Superposition((1.5,), (1.0,)), (), np.array(1.0))
 
 

@@ -1,1 +1,1 @@
-"""Parts of a federation written outside slimfl, as a user would: see the how-to guides."""
+"""Parts of a federation written outside slimfl, as a user would write them; see the how-tos."""

@@ -1,4 +1,4 @@
-"""A channel that lets everything through and flips bits of the payload on the way."""
+"""A channel that delivers everything but flips some bits of the payload."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from slimfl.radio import Links, Payload, Receptions, Signal, outage_channel
 
 @dataclass(frozen=True)
 class BitErrors:
-    """Bits of the mantissa flip with a probability; sign and exponent are protected."""
+    """Bits of the mantissa flip with a given probability; sign and exponent are protected."""
 
     radio: RadioSection
     flip_probability: float = 0.01
@@ -26,7 +26,7 @@ class BitErrors:
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """Those of the paper; gains play no part here."""
+        """The links of the paper; their gains have no effect here."""
         return outage_channel(self.radio).links(state, round, devices, seed)
 
     def receive(
@@ -43,7 +43,7 @@ class BitErrors:
         return replace(clean, decoded=everything, payloads=damaged)
 
     def probabilities(self, devices: Population, signal: Signal) -> np.ndarray:
-        """Everything arrives, one way or the other."""
+        """Everything arrives, with or without errors."""
         return np.ones((len(devices), len(signal.messages)))
 
     def _flip(self, content: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -26,7 +26,7 @@ class DriftingFading:
     needs_payload: bool = False
 
     def start(self, population: Population, seed: int) -> State:
-        """Every device's fading, and where it stands."""
+        """The fading and the distance of every device."""
         count = len(population)
         distance_m = generator(seed, "places").uniform(self.nearest_m, self.farthest_m, count)
         return {"fading": self._draw(seed, 0, count), "distance_m": distance_m}
@@ -34,7 +34,7 @@ class DriftingFading:
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """The fading moves on for everybody, whoever takes part."""
+        """The fading of all devices changes, no matter which of them take part."""
         a, before = self.correlation, state["fading"]
         fading = a * before + np.sqrt(1 - a**2) * self._draw(seed, round, before.shape[1])
         placed = replace(devices, distance_m=state["distance_m"][devices.ids])
@@ -45,11 +45,11 @@ class DriftingFading:
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
     ) -> Receptions:
-        """Decoding is that of the paper."""
+        """Decode as in the paper."""
         return outage_channel(self.radio).receive(links, signals, payloads)
 
     def probabilities(self, devices: Population, signal: Signal) -> None:
-        """Places are drawn when the run starts, so nothing is known before."""
+        """Distances are drawn when the run starts, so there is no formula before that."""
 
     def _draw(self, seed: int, round: int, count: int) -> np.ndarray:
         return generator(seed, "drift", round).normal(scale=np.sqrt(0.5), size=(2, count))

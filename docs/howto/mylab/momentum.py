@@ -11,11 +11,11 @@ from slimfl.population import Device
 
 @dataclass(frozen=True)
 class CappedMomentum:
-    """SlimFL for devices of unequal strength; the server steps along a decaying sum of changes."""
+    """SlimFL for unequal devices; the server adds a decaying sum of changes."""
 
     widths: tuple[float, ...]
     weak: int = 0
-    """Devices 0 to `weak` - 1 train and send the narrowest width only."""
+    """Devices 0 to `weak` - 1 train and send only the narrowest width."""
     momentum: float = 0.9
     name: str = "capped-momentum"
 
@@ -34,7 +34,7 @@ class CappedMomentum:
         return {"velocity": np.zeros_like(model)}
 
     def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """A parameter that nobody delivered rests: no news, no change."""
+        """A parameter that no device delivered does not change."""
         change = arrivals.mean() - model
         heard = change != 0
         velocity = state["velocity"].copy()

@@ -11,7 +11,7 @@ from slimfl.training import Forward, UpdateStep, soft_loss
 
 @dataclass(frozen=True)
 class SmoothedSuperposition:
-    """Like SUSTrain, but the full width learns from labels that are a little unsure."""
+    """Like SUSTrain, but the full width learns from smoothed labels."""
 
     smoothing: float = 0.1
 

@@ -1,4 +1,4 @@
-"""A callback that ends a run once it is good enough."""
+"""A callback that ends a run once it is accurate enough."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

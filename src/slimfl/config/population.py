@@ -134,17 +134,17 @@ class DeviceClass(Section):
     macs_per_s: Quantity | None = None
     """Speed of computing in multiply-adds per second; when absent, computing takes no time."""
     energy: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.+-]+$")] = "default"
-    """The energy preset of its processor; `default`: the one for all devices."""
+    """Energy preset of the processor; `default`: the preset for all devices."""
     battery_j: Quantity | None = None
-    """Charge at the start; absent: mains."""
+    """Battery charge at the start; absent: mains power."""
     availability: Quantity = 1.0
     """Share of the rounds in which a device can be reached."""
     distance_m: Quantity | None = None
-    """From the server's antenna, in a direction drawn at random; `radio.distance_m` when absent."""
+    """Distance from the server's antenna, in a random direction; `radio.distance_m` when absent."""
     power_dbm: Quantity | None = None
     """Transmit power; `radio.power_dbm` when absent."""
     data_share: Quantity = 1.0
-    """How much data a device holds, beside the others."""
+    """Amount of data that a device holds, relative to the others."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -214,17 +214,17 @@ class Correlation(Section):
 
 
 class PopulationSection(Section):
-    """Who the devices are, and which width each of them trains."""
+    """The devices, and which width each of them trains."""
 
     preset: Literal["paper", "cell", "phones", "sensors"] = "paper"
-    """`paper`: all alike, where `radio` says; `cell`: spread over a disc; `phones`: three tiers of
-    phones; `sensors`: battery-powered microcontrollers. Classes of your own replace it."""
+    """`paper`: all alike, at `radio.distance_m`; `cell`: spread over a disc; `phones`: three tiers
+    of phones; `sensors`: battery-powered microcontrollers. Your own classes replace it."""
     file: Annotated[Path, AfterValidator(Path.absolute)] | None = None
     """A `devices.csv` of another run: the same devices again; it replaces preset and classes."""
     classes: tuple[DeviceClass, ...] = ()
     """Kinds of devices."""
     correlations: tuple[Correlation, ...] = ()
-    """Which quantities go together."""
+    """Rank correlations between quantities."""
     width: Literal["capability", "fixed", "random", "growing", "battery"] = "capability"
     """How wide a device trains in a round: as wide as it can, `fixed_width` at most, a width drawn
     anew in every round, one width more every `grow_every` rounds, or by what its battery has

@@ -60,7 +60,7 @@ class DataSection(Section):
     """How the training samples are distributed; `own`: every device of a deployment brings its own
     folder, and `dataset` only gives the server its test set and the normalisation."""
     alpha: Annotated[float, Field(gt=0, le=1e6), at_least(1e-6)] = 1.0
-    """Dirichlet concentration; smaller is less alike."""
+    """Dirichlet concentration; with smaller values, devices differ more."""
     min_samples: Count = 10
     """Minimum number of training samples per device."""
     shards_per_device: Count = 2
@@ -133,7 +133,8 @@ class TrainingSection(Section):
     steps: Count | None = None
     """Local steps per round instead of whole epochs; 100 when neither is given."""
     proximal_mu: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-    """FedProx: the loss has half of this times the squared distance to the round's model added."""
+    """FedProx: half of this times the squared distance to the round's model is added to the
+    loss."""
     optimiser_state: Literal["kept", "fresh"] = "kept"
     """Whether a device keeps its moments between rounds."""
 
@@ -187,18 +188,19 @@ class RadioSection(Section):
     ) = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
     segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
-    gain under `split_objective`; a far device then sends the first segments alone.
+    gain under `split_objective`; a distant device then sends only the first segments.
     `learned`: the same, from what the server has decoded so far instead of the true mean gain."""
     split_drift_db: Annotated[float, Field(ge=0, le=20)] = 0.5
     """`learned`: how much a mean gain may change from one round to the next; 0: devices rest."""
     split_objective: Literal["bound", "delivered", "first-outage", "weighted"] = "bound"
-    """What a split per device is best for: theorem 1's bound over all devices, the expected number
-    of delivered parameters, `first_outage` for segment 1, or the sum of the decoding probabilities,
-    each times its `split_weights`."""
+    """What the split of each device optimises: theorem 1's bound over all devices, the expected
+    number of delivered parameters, `first_outage` for segment 1, or the sum of the decoding
+    probabilities, each times its `split_weights`."""
     split_weights: tuple[Positive, ...] | None = None
     """`weighted`: the weight of every segment's decoding probability; equal when absent."""
     first_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.01
-    """`first-outage`: how often segment 1 may be lost; the rest of the power is for the others."""
+    """`first-outage`: how often segment 1 may be lost; the other segments get the remaining
+    power."""
     model: str = "outage"
     """`outage` (block fading with Shannon thresholds), `rate-adaptive` (the same gains, and every
     device sends as fast as its own allows), or `package.module:Name`, a channel of your own; `own`
@@ -209,7 +211,7 @@ class RadioSection(Section):
     """Thermal noise density, about -174; with `bandwidth_hz` and `noise_figure_db` it gives the
     noise power, instead of `channel` and `noise_dbm`."""
     noise_figure_db: Annotated[float, Field(ge=0, le=100)] = 0.0
-    """What the receiver adds to `noise_density_dbm_hz`."""
+    """Noise figure of the receiver, added to `noise_density_dbm_hz`."""
     path_loss: Literal["power-law", "free-space", "umi", "uma"] = "power-law"
     """The paper's d^beta; free space at `carrier_hz`; street canyon or macro cell of TR 38.901."""
     carrier_hz: Annotated[float, Field(ge=1e6, le=1e12)] = 5.9e9
@@ -236,7 +238,7 @@ class RadioSection(Section):
     fading_process: Literal["independent", "ar1", "jakes"] = "independent"
     """New fading in every round, or correlated from round to round."""
     fading_correlation: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """`ar1`: of one round and the next; or give `doppler_hz`."""
+    """`ar1`: correlation between one round and the next; or give `doppler_hz`."""
     doppler_hz: Annotated[float, Field(ge=0, le=1e6)] | None = None
     """`ar1` and `jakes`: largest Doppler shift; with `round_s` it sets the correlation."""
     round_s: Seconds = 1.0
@@ -249,7 +251,7 @@ class RadioSection(Section):
     shadowing_db: Annotated[float, Field(ge=0, le=50)] | None = None
     """Deviation of log-normal shadowing. Absent: none, and with `umi` and `uma` 3GPP's own."""
     shadowing_correlation: Fraction = 0.0
-    """Of the shadow in one round and the next: 0 for a new one, 1 for one that stays."""
+    """Correlation of shadowing between rounds: 0 draws it anew, 1 keeps it."""
     decoder: Literal["outage", "gap", "normal", "table", "waveform"] = "outage"
     """Shannon's formula; the same with a gap; codewords of finite length by the normal
     approximation; measured probabilities, in `decoder_table` or else made once from real symbols;
@@ -272,20 +274,20 @@ class RadioSection(Section):
     residual_interference: Fraction = 0.0
     """Share of a cancelled message's power that still interferes; 0 is perfect cancellation."""
     max_attempts: Annotated[int, Field(ge=1, le=64)] = 1
-    """How often a signal may be sent until all is decoded, with chase combining."""
+    """Maximum number of times that a signal is sent, with chase combining."""
     retransmission_gain: Literal["independent", "same"] = "independent"
-    """Whether a further attempt meets new fading or that of the first."""
+    """Whether each attempt has new fading or that of the first attempt."""
     multiplexing: Literal["superposition", "orthogonal-energy", "orthogonal-airtime"] = (
         "superposition"
     )
-    """Segments superposed, or in turn: with the same energy (`split` shares the power) or in the
-    same airtime (`split` shares the time)."""
+    """Segments superposed, or one after the other: with the same energy (`split` shares the power)
+    or in the same airtime (`split` shares the time)."""
     users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
     """2: devices send in pairs at the same time, and are decoded successively across both."""
     downlink: Literal["perfect", "lossy"] = "perfect"
     """`lossy`: a device may miss the global model; `downlink_missed` says what follows."""
     downlink_missed: Literal["sits-out", "own-model"] = "sits-out"
-    """`lossy`: a device that missed the global model sits the round out, or trains on from its own
+    """`lossy`: a device that missed the global model sits out the round, or trains on from its own
     last model (before it has one, from the initial network) and sends that."""
     downlink_power_dbm: PowerDbm = 23.0
     """`lossy`: transmit power of the server."""
@@ -298,7 +300,7 @@ class RadioSection(Section):
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""
     implementation_loss_db: Annotated[float, Field(ge=-100, le=100)] = 0.0
-    """How far a real decoder stays behind the outage formula."""
+    """How much worse a real decoder is than the outage formula."""
     accounting: Literal["true", "paper"] = "true"
     """Bits per segment: counted on the network, or the paper's (equal segments)."""
     bits_per_parameter: Annotated[float, Field(gt=0, le=1e6), at_least(1e-3)] = 32.0
@@ -486,15 +488,15 @@ class ServerSection(Section):
     """What the server does with the mean change of a round; by default it takes it as it is."""
 
     optimiser: Literal["none", "momentum", "adam"] = "none"
-    """`momentum` is FedAvgM, `adam` is FedAdam; parameters of which nothing arrived rest."""
+    """`momentum` is FedAvgM, `adam` is FedAdam; parameters that did not arrive do not change."""
     learning_rate: Positive = 1.0
-    """Of the server's step; FedAdam wants 0.01 or less."""
+    """Learning rate of the server's step; use 0.01 or less for FedAdam."""
     momentum: BelowOne = 0.9
     """Momentum only: the share of the last step that is kept."""
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.99)
     """Adam only."""
     tau: Positive = 1e-3
-    """Adam only: what is added to the root of the second moment."""
+    """Adam only: constant that is added to the root of the second moment."""
 
 
 class FederationSection(Section):
@@ -525,7 +527,7 @@ class PrivacySection(Section):
     """Differential privacy of what devices contribute; off without a clipping norm."""
 
     clip_norm: Positive | None = None
-    """C: what arrives of a device's update is shortened to this norm."""
+    """C: the delivered part of a device's update is clipped to this norm."""
     noise_multiplier: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """z: the sum of a segment's updates gets Gaussian noise of deviation z C."""
     delta: Annotated[float, Field(gt=0, lt=1), at_least(1e-100)] = 1e-5
@@ -548,16 +550,16 @@ class FlowerSection(Section):
     """The `flower` engine: devices in other processes and on other machines."""
 
     device_engine: Literal["auto", "torch", "native"] = "auto"
-    """Which engine computes on a device, and evaluates on the server."""
+    """The engine that trains on the devices and evaluates on the server."""
     quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of a round's devices that must answer; with fewer the run stops and can be resumed."""
     round_timeout_s: Seconds = 600.0
     """How long the server waits for a device's answer in a round."""
     wait_s: Seconds = 300.0
-    """How long the server waits for a quorum of devices to be there before it stops."""
+    """How long the server waits for a quorum of devices before it stops."""
     identity: Literal["registered", "claimed"] = "registered"
-    """Who is device 3 in a deployment: the node whose key was registered under the name
-    `device-3`, or whoever says so (`partition-id=3` in its node config)."""
+    """Which node is device 3 in a deployment: the node whose key was registered under the name
+    `device-3`, or any node that claims to be (`partition-id=3` in its node config)."""
 
 
 class CallbackSection(Section):
@@ -589,10 +591,10 @@ class Experiment(Section):
     method_options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a method of your own."""
     callbacks: tuple[CallbackSection, ...] = ()
-    """Who watches the run and may end it, each a `name` (`early-stopping` or
+    """Callbacks that watch the run and may end it, each with a `name` (`early-stopping` or
     `package.module:Name`) with `options`."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
-    """Where else the metrics go; each needs the extra of its name."""
+    """Trackers that also get the metrics; each needs the extra with its name."""
     data: DataSection = Field(default_factory=DataSection)
     model: ModelSection = Field(default_factory=ModelSection)
     training: TrainingSection = Field(default_factory=TrainingSection)

@@ -16,7 +16,7 @@ EnergyPreset = Literal["none", "horowitz-45nm", "kappa-1e-28", "kappa-1e-27", "r
 
 
 class TimeSection(Section):
-    """The virtual clock: how long a round lasts, and who is in time."""
+    """The virtual clock: how long a round lasts, and which devices finish in time."""
 
     mode: Literal["wait-for-all", "deadline", "first", "over-commit", "asynchronous"] = (
         "wait-for-all"
@@ -25,22 +25,23 @@ class TimeSection(Section):
     as many as `federation.participation` says, of `over_commit` times as many devices asked; or,
     asynchronously, whenever a segment's `buffer` is full."""
     deadline_s: VirtualSeconds | None = None
-    """When the server stops listening; needed by `deadline`, possible with `first` and
+    """When the server stops listening; required by `deadline`, optional with `first` and
     `over-commit`."""
     first: Count | None = None
-    """Updates that a round of `mode = "first"` waits for."""
+    """Number of updates that a round waits for with `mode = "first"`."""
     over_commit: Annotated[float, Field(ge=1, le=1000)] = 1.3
-    """Devices asked for each one wanted, with `mode = "over-commit"`."""
+    """Number of devices asked per device needed, with `mode = "over-commit"`."""
     concurrency: Count | None = None
-    """Devices that work at once in asynchronous mode; absent: `federation.participation` of all."""
+    """Number of devices that work at the same time in asynchronous mode; absent: the share
+    `federation.participation` of all devices."""
     buffer: Count | None = None
-    """Uploads after which a segment is merged in asynchronous mode; absent: as many as work at
-    once."""
+    """Number of uploads after which a segment is merged in asynchronous mode; absent: the value
+    of `concurrency`."""
     buffer_counts: Literal["uploads", "arrivals"] = "uploads"
-    """What takes a place in a segment's buffer: every upload that was to bring it, or only what the
-    channel let through."""
+    """What takes a place in a segment's buffer: every upload that should contain it, or only those
+    that arrive."""
     staleness_exponent: Annotated[float, Field(ge=0, le=10)] = 0.5
-    """A stale change counts 1 / (1 + staleness) to this power; 0: as much as a fresh one."""
+    """A stale change is weighted by 1 / (1 + staleness) to this power; with 0, all are equal."""
     download_bits_per_s: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] | None = None
     """Rate of the downlink; absent: the download takes no time, as in the paper."""
 
@@ -69,12 +70,13 @@ class TimeSection(Section):
 
 
 class EnergySection(Section):
-    """What computing and sending take from a device."""
+    """How much energy computing and sending cost a device."""
 
     preset: EnergyPreset = "horowitz-45nm"
     """Computing energy of devices whose class names no preset of its own. Presets differ by two
     orders of magnitude; ratios between widths do not."""
     amplifier_efficiency: Annotated[float, Field(gt=0, le=1), at_least(1e-3)] = 1.0
-    """Radiated power over what the amplifier draws for it; 1: radiated energy is counted."""
+    """Radiated power divided by the power that the amplifier draws; with 1, only radiated energy
+    counts."""
     circuit_power_w: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-    """What the transmitter draws beside the amplifier, for as long as it sends."""
+    """Power that the transmitter draws in addition to the amplifier, while it sends."""

@@ -10,9 +10,9 @@ EXPORTS = "\n".join(f"export {name}={quote(value)}" for name, value in SETTINGS.
 
 SERVER_SCRIPT = Template(
     f"""#!/bin/sh
-# The server of the federation: Flower's SuperLink with TLS and node authentication, for this
-# machine alone, and nginx before it on the address that devices connect to.
-# SLIMFL_BIN may name the folder of the Python that has slimfl, if it is not the first on the PATH.
+# The server of the federation: Flower's SuperLink with TLS and node authentication, on loopback,
+# and nginx in front of it on the address that devices connect to.
+# If the Python with slimfl is not the first on the PATH, set SLIMFL_BIN to its folder.
 set -eu
 umask 077
 cd -- "$$(dirname -- "$$0")"
@@ -26,10 +26,10 @@ exec python3 -P -m slimfl.deployment.guard superlink $proxy--host $host --port $
 
 DEVICE_SCRIPT = Template(
     f"""#!/bin/sh
-# Device $device of the federation: Flower's SuperNode, known to the server by its key. It carries
-# out the app that trusted.yaml has the key of, and no other.
-# device.env says where this device's data are. SLIMFL_BIN may name the folder of the Python that
-# has slimfl, if it is not the first on the PATH.
+# Device $device of the federation: Flower's SuperNode, known to the server by its key. It runs
+# only the app that is signed with the key in trusted.yaml.
+# device.env sets the folder of this device's data. If the Python with slimfl is not the first on
+# the PATH, set SLIMFL_BIN to its folder.
 set -eu
 umask 077
 cd -- "$$(dirname -- "$$0")"
@@ -44,15 +44,15 @@ exec python3 -P -m slimfl.deployment.guard supernode --superlink $address \\
 )
 
 DEVICE_SETTINGS = Template(
-    """# The folder with this device's data: the files of the named dataset, or, with
-# data.partition = "own" in the experiment, four idx files of its own. Empty: look where
-# `slimfl data` looks. This file is read by a shell: leave the quotes.
+    """# Folder with this device's data: the files of the named dataset or, with
+# data.partition = "own" in the experiment, the device's own four idx files. If empty, the device
+# looks where `slimfl data` looks. A shell reads this file: keep the quotes.
 DATA_DIR=$data_dir
-# With radio.gains = "measured": the file in which the radio keeps the power gain that it measured
-# last, one number with mean 1.
+# With radio.gains = "measured": the file with the last power gain that the radio measured, one
+# number with mean 1.
 GAIN_FILE=''
-# Networks besides the built-in ones that the server may have this device train, as
-# package.module:Name, separated by commas. Each is code that is installed here.
+# Further networks that this device may train for the server, as package.module:Name, separated by
+# commas. Their code must be installed on this device.
 MODELS=''
 """
 )
@@ -82,7 +82,7 @@ WantedBy=multi-user.target
 """
 )
 
-COMPOSE_HEAD = """# NOT TRIED: written for those who run containers, without having run it.
+COMPOSE_HEAD = """# UNTESTED: an example for use with containers.
 # The image must have nginx and slimfl with its extra `flower`; paths are those of this kit.
 services:
 """
@@ -98,7 +98,7 @@ COMPOSE_SERVICE = Template(
 )
 
 EXPERIMENT = Template(
-    """# A description to begin with: slimfl run experiment.toml --superlink .
+    """# An experiment to start with: slimfl run experiment.toml --superlink .
 engine = "flower"
 method = "slimfl"
 rounds = 30
@@ -107,7 +107,7 @@ rounds = 30
 devices = $devices
 
 [flower]
-# a round is merged when this share of its devices answered
+# share of a round's devices that must answer for the round to be merged
 quorum = 0.5
 round_timeout_s = 600.0
 """

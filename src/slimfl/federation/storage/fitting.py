@@ -56,7 +56,7 @@ def check_fits(
     here = made_with(experiment, data_sha256)[MADE_WITH]
     there = checkpoint.state.get(MADE_WITH, here)
     if not isinstance(there, dict):
-        raise _unfit(checkpoint, "it does not record its settings")
+        raise _unfit(checkpoint, "it does not record the settings it was made with")
     changes = [
         f"{key} was {_value(there, key)} and is {_value(here, key)}"
         for key in sorted({*here, *there})
@@ -82,7 +82,7 @@ def check_fits(
     if experiment.privacy.clip_norm is not None and not _is_counts(
         heard, experiment.federation.devices
     ):
-        raise _unfit(checkpoint, "it does not record how often each device was decoded")
+        raise _unfit(checkpoint, "it does not record how often each device was heard")
 
 
 def _check_arrays(
