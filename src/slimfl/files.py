@@ -39,6 +39,9 @@ class NotRegularError(OSError):
     def __init__(self, problem: str) -> None:
         super().__init__(errno.EINVAL, problem)
 
+    def __str__(self) -> str:
+        return str(self.strerror)
+
 
 def open_regular(path: Path) -> IO[bytes]:
     """Open a file for reading; `NotRegularError` for a folder, a FIFO, a socket or a device."""

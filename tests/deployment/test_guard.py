@@ -281,7 +281,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
         lambda: SignedApp.read(tmp_path),
         SuperLink("127.0.0.1:9", tmp_path / "ca.crt", tmp_path).nodes,
     ):
-        with pytest.raises(RequestError, match="not a file"):
+        with pytest.raises(RequestError, match=r"\(it is not a regular file\)"):
             read()
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from slimfl.reproduction.cells.cell import Cell, cell
 from slimfl.reproduction.cells.scale import PAPER_ROUNDS, SCALES
 from slimfl.reproduction.exhibits import RECIPES
 from slimfl.sweeps import complete, is_complete
+
+ROOT = Path(__file__).parents[2]
 
 SYNTHETIC = {
     "data__dataset": "synthetic",
@@ -198,3 +201,14 @@ def test_a_folder_with_another_experiment_is_refused(tmp_path):
     (folder / "experiment.toml").write_text(config.dump(other.experiment))
     with pytest.raises(RequestError, match="another experiment"):
         is_complete(one.job(tmp_path))
+
+
+def test_committed_cells_are_still_found():
+    """Their names hold digests, which must not change: else finished runs would be lost."""
+    asked = {
+        c.name for scale in SCALES.values() for recipe in RECIPES.values()
+        for c in recipe.cells(scale)
+    }  # fmt: skip
+    committed = {folder.name for folder in (ROOT / "results" / "cells").iterdir()}
+    assert committed
+    assert committed <= asked

@@ -22,12 +22,12 @@ _MOST_BYTES = 10_000 * _RECORD
 
 
 def is_cifar10(folder: Path) -> bool:
-    """Whether a folder looks like CIFAR-10's."""
+    """True if a folder looks like CIFAR-10's."""
     return (folder / TEST).is_file()
 
 
 def read_cifar10(folder: Path) -> Dataset:
-    """All training batches that are there, and the test batch."""
+    """All existing training batches, and the test batch."""
     there = [name for name in TRAIN if (folder / name).is_file()]
     if not there:
         raise RequestError(f"{folder} has {TEST} but none of {TRAIN[0]} to {TRAIN[-1]}; add them")

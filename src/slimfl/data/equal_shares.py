@@ -1,4 +1,4 @@
-"""Equal shares for devices that each want a class mix of their own, from a limited stock.
+"""Equal shares for devices that each want their own class mix, from a limited stock.
 
 All devices ask for their mix at once. A class with too few samples is handed out in a random order,
 drawn per class; devices that get less ask again, in the same proportions, for the remaining
@@ -22,7 +22,7 @@ def equal_shares(mixes: Floats, stock: Counts, each: int, random: np.random.Gene
     shares = np.zeros(mixes.shape, np.int64)
     left = stock.astype(np.int64)
     while (missing := each - shares.sum(axis=1)).any():
-        # either everybody gets what they ask for, or a class runs out: this ends
+        # terminates: either all devices get what they ask for, or a class runs out
         asked = _apportion(missing, _wanted(mixes, left))
         for label in range(len(stock)):
             order = random.permutation(len(mixes))
@@ -38,12 +38,12 @@ def _wanted(mixes: Floats, left: Counts) -> Floats:
     """The mixes without the classes that have run out, as proportions."""
     wanted = np.where(left > 0, mixes, 0.0)
     total = wanted.sum(axis=1, keepdims=True)
-    # whoever wants nothing of what is left takes of it evenly
+    # a device that wants none of the remaining classes gets them evenly
     return np.where(total > 0, wanted / np.where(total > 0, total, 1.0), left / left.sum())
 
 
 def _apportion(seats: Counts, proportions: Floats) -> Counts:
-    """Whole numbers in the given proportions; row k sums to `seats[k]` (largest remainders)."""
+    """Integers in the given proportions; row k sums to `seats[k]` (largest remainders)."""
     exact = seats[:, None] * proportions
     whole = np.floor(exact).astype(np.int64)
     rank = np.argsort(np.argsort(whole - exact, axis=1, kind="stable"), axis=1)

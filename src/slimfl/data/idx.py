@@ -16,9 +16,9 @@ from slimfl.files import NotRegularError, open_regular
 UNSIGNED_BYTE = 0x08
 
 
-#: Sizes of an array: sample, row, column, channel.
+#: Maximum number of dimensions: sample, row, column, channel.
 MOST_DIMENSIONS = 4
-#: No file holds more; a dataset is in memory as a whole.
+#: Maximum size of a file, as a dataset is kept in memory.
 MOST_BYTES = 1 << 30
 
 
@@ -38,7 +38,7 @@ def read_bytes(path: Path) -> bytearray:
 
 
 def _read(file: IO[bytes] | gzip.GzipFile) -> bytearray:
-    # a bytearray, because torch wants to be able to write to what it shares
+    # a bytearray, because torch requires shared memory to be writable
     contents = bytearray(file.read(4 + 4 * MOST_DIMENSIONS))
     size = _declared_size(contents)
     if size > MOST_BYTES:
@@ -51,7 +51,7 @@ def _read(file: IO[bytes] | gzip.GzipFile) -> bytearray:
 
 
 def _declared_size(start: bytes | bytearray) -> int:
-    """The bytes of an idx file that starts like this; what is none is read as far as a header."""
+    """The size of an idx file with this header; of other files, the size of a header."""
     dimensions = start[3] if len(start) > 3 else 0
     header = 4 + 4 * dimensions
     if dimensions > MOST_DIMENSIONS or len(start) < header:
@@ -84,6 +84,6 @@ def parse(raw: bytes | bytearray, path: Path) -> NDArray[np.uint8]:
 
 
 def serialise(array: NDArray[np.uint8]) -> bytes:
-    """The idx file that holds an array; `parse` reads it."""
+    """The idx file of an array, which `parse` reads."""
     head = struct.pack(f">HBB{array.ndim}I", 0, UNSIGNED_BYTE, array.ndim, *array.shape)
     return head + array.tobytes()

@@ -1,4 +1,4 @@
-"""Images and labels as their author has them, checked and turned into bytes and whole numbers."""
+"""Checks images and labels from users, and converts them to bytes and integers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A small dataset made on the spot, for tests and first tries: ten smooth shapes in noise."""
+"""A small synthetic dataset for tests and first tries: ten smooth shapes in noise."""
 
 import hashlib
 

@@ -1,7 +1,7 @@
 """What the server merges: the parts of updates that arrived, one at a time.
 
-Everything is counted per parameter, not per segment, so that methods whose sub-networks are not
-nested need no second mechanism.
+Everything is counted per parameter, not per segment, so that methods without nested sub-networks
+need no second mechanism.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Arrival:
 
     device: Device
     parameters: Vector
-    """The whole vector; only `where` has arrived."""
+    """The whole vector, of which only `where` has arrived."""
     where: Positions
     weight: float
 
@@ -39,14 +39,14 @@ class RunningMean:
 
     def __init__(self, last: Vector) -> None:
         self.last = last
-        # float64: the sum of many float32 values must not depend on how many came before
+        # float64, as the rounding of a float32 sum would grow with the number of devices
         self.sums = np.zeros(len(last), np.float64)
         self._weights: dict[int, tuple[Positions, float]] = {}
 
     def add(self, parameters: Vector, where: Positions, weight: float = 1.0) -> None:
-        """Add what arrived of one device."""
+        """Add what arrived from one device."""
         self.sums[where] += weight * parameters[where].astype(np.float64)
-        # positions are shared between devices: their weights add up before they are spread out
+        # positions are shared between devices, so their weights are added up first
         _, before = self._weights.get(id(where), (where, 0.0))
         self._weights[id(where)] = where, before + weight
 
@@ -92,10 +92,10 @@ OnSums = Callable[[RunningMean], None]
 
 
 class Arrivals:
-    """What arrives in a round, in the order of the devices; it can be read once.
+    """What arrives in a round, in the order of the devices; it can be read only once.
 
-    `mean` is what most methods want. Iterating gives every single arrival, for methods that merge
-    in another way.
+    Most methods need only `mean`. Iterating gives every single arrival, for methods that merge
+    differently.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Arrivals:
         self.last, self._stream, self._on_sums = last, stream, on_sums
         self._asked, self._absent = asked, absent
         self.heard: NDArray[np.bool_] | None = None
-        """Where something arrived, once `mean` was taken; None before."""
+        """The parameters of which something arrived, after `mean` was called; None before."""
 
     def __iter__(self) -> Iterator[Arrival]:
         if self._on_sums is not None:
@@ -123,7 +123,7 @@ class Arrivals:
     def mean(self, missing: str = "keep") -> Vector:
         """The mean of every parameter over the devices that delivered it.
 
-        `missing` says what becomes of a parameter that nobody delivered: `keep` its last value, or
+        `missing` decides about parameters that no device delivered: `keep` the last value, or
         `zero`.
         """
         running = RunningMean(self.last)

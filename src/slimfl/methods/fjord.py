@@ -26,12 +26,12 @@ class FjORD(HeteroFL):
     name: str = "fjord"
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment:
-        """Any width up to the device's, then the whole block."""
+        """Train any width up to the device's, then send the whole block."""
         block = tuple(range(device.max_width + 1))
         return Assignment(
             block,
             messages=(block,),
-            step="slimtrain-accumulate",  # of one width per batch: the loss of that width
+            step="slimtrain-accumulate",  # with one width per batch, this is the loss of that width
             visit="one",
             weights=(1.0,) * len(self.widths),
         )
@@ -44,7 +44,7 @@ class FjORDWithDistillation(HeteroFL):
     name: str = "fjord-kd"
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment:
-        """The widest and one other; the widest alone where that was drawn."""
+        """The widest and one other width, or only the widest if it was drawn."""
         block = tuple(range(device.max_width + 1))
         return Assignment(
             block,

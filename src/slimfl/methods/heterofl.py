@@ -39,11 +39,11 @@ class HeteroFL:
         return Assignment((device.max_width,), messages=(block,))
 
     def initial_state(self, model: Vector) -> State:
-        """The server remembers nothing but the model."""
+        """No state but the model."""
         return {}
 
     def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """Every parameter over the devices that delivered it."""
+        """The mean of every parameter over the devices that delivered it."""
         return arrivals.mean(self.missing), state
 
 
@@ -51,7 +51,7 @@ class HeteroFL:
 class SHeteroFL(HeteroFL):
     """A device trains all widths that it can, as SlimFL does, and sends them as one message.
 
-    So the difference to SlimFL is superposition coding and nothing else.
+    So it differs from SlimFL only in superposition coding.
     """
 
     name: str = "sheterofl"

@@ -1,7 +1,7 @@
 """The interface of methods: who trains and sends what, and how the server merges it.
 
-A method is a small frozen value. What it remembers between rounds is named arrays, which the run
-checkpoints and hands back; so a method with memory resumes to the same bits.
+A method is a small frozen value. Its state between rounds is named arrays, which the run stores in
+checkpoints and passes back, so a method with state resumes bit for bit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from slimfl.training import LocalWork
 #: What a method keeps from round to round.
 State = dict[str, NDArray[Any]]
 
-#: Makes the generator of one device in one round, when a method asks for it.
+#: Creates the generator of one device in one round, when a method needs it.
 Random = Callable[[], np.random.Generator]
 
 
@@ -37,18 +37,18 @@ class Assignment:
     messages: Messages
     """What to send, superposed: for each message, the segments that it carries."""
     step: str | None = None
-    """The local step by its name; None: the configured one, or plain training for one width."""
+    """Name of the local step; None is the configured one, or plain training for one width."""
     step_options: Mapping[str, Any] = field(default_factory=dict)
     visit: str = "all"
-    """Which of the widths take part in a step, as `LocalWork` has it."""
+    """Which of the widths take part in a step, as in `LocalWork`."""
     weights: tuple[float, ...] | None = None
-    """Loss weight of every width of the network; None: the configured ones."""
+    """Loss weight of every width of the network; None for the configured ones."""
     channels: ChannelOrder | None = None
     """The order of the channels, for a device that trains others than the leading ones."""
 
     @property
     def work(self) -> LocalWork:
-        """The part that a device's trainer needs to know."""
+        """The part that a device's trainer needs."""
         return LocalWork(
             self.widths,
             self.step,
@@ -67,20 +67,20 @@ class Method(Protocol):
         """As on the command line."""
 
     def evaluates(self) -> tuple[int, ...]:
-        """The widths that the method delivers, and so the ones to test."""
+        """The widths that the method delivers, which are tested."""
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
         """What a device does in a round; None if it sits the round out."""
 
     def initial_state(self, model: Vector) -> State:
-        """What the server remembers before the first round; an empty dictionary if nothing."""
+        """The server's state before the first round; an empty dictionary if there is none."""
 
     def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """The new global model and what the server remembers, from what arrived."""
+        """The new global model and the new state, from what arrived."""
 
 
 def full_assignment(method: Method, width_count: int) -> Assignment:
-    """What a method asks in the first round of a device that can train every width."""
+    """What a method assigns in the first round to a device that can train every width."""
     device = Device(id=0, samples=1, max_width=width_count - 1, power_dbm=0.0, distance_m=1.0)
     assignment = method.assign(device, 1, lambda: generator(0, "assignment"))
     return assignment or Assignment((), ())

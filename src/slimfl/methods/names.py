@@ -15,14 +15,14 @@ from slimfl.methods.usnet import USNet
 from slimfl.methods.vanilla import Vanilla
 from slimfl.naming import construct, module_of, resolve
 
-#: Every width's Vanilla FL side by side; accepted for any widths.
+#: The Vanilla FL of every width; accepted for any widths.
 VANILLA_ALL = "vanilla-all"
 
 #: The paper's name for it, after the sum of its widths 0.5 and 1.0.
 VANILLA_PAPER = "vanilla-1.5x"
 
 
-#: The rivals: methods for devices of unequal strength.
+#: Rival methods for devices of unequal strength.
 RIVALS: dict[str, type[HeteroFL]] = {
     "sheterofl": SHeteroFL,
     "heterofl": HeteroFL,
@@ -39,7 +39,7 @@ EXCLUSIVE = "exclusive"
 
 
 def method_names(widths: tuple[float, ...]) -> list[str]:
-    """The methods there are for a list of widths."""
+    """The available methods for a list of widths."""
     return ["slimfl", *(vanilla_name(width) for width in widths), EXCLUSIVE, *RIVALS]
 
 
@@ -49,7 +49,7 @@ def vanilla_name(width: float) -> str:
 
 
 def vanilla_all_name(widths: tuple[float, ...]) -> str:
-    """What to call every width's Vanilla FL together: as the paper does for the paper's widths."""
+    """The name for the Vanilla FL of all widths: the paper's name for the paper's widths."""
     return VANILLA_PAPER if widths == (0.5, 1.0) else VANILLA_ALL
 
 
@@ -88,9 +88,9 @@ def method(
 
 
 def expand(names: Iterable[str], widths: tuple[float, ...]) -> list[str]:
-    """Replace `vanilla-all` by its parts, which are runs of their own, each stopping by itself.
+    """Replace `vanilla-all` by its parts, which are separate runs.
 
-    `vanilla-1.5x` is the same where the widths sum to 1.5, and refused otherwise.
+    `vanilla-1.5x` is the same if the widths sum to 1.5, and refused otherwise.
     """
     expanded: list[str] = []
     for name in names:

@@ -9,7 +9,7 @@ learning by reducing client resource requirements", 2018. In pseudo-code::
         Federated Dropout: trains ceil(r n) channels drawn for this device and round
     it sends those; server: every parameter is the plain mean over the devices that hold it
 
-A narrow width of the result is not a network that anybody trained, so only the full one is tested.
+No device trained a narrow width of the result, so only the full one is tested.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class FedRolex(HeteroFL):
     name: str = "fedrolex"
 
     def evaluates(self) -> tuple[int, ...]:
-        """The full width alone."""
+        """Only the full width."""
         return (len(self.widths) - 1,)
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment:
@@ -43,10 +43,10 @@ class FedRolex(HeteroFL):
 
 @dataclass(frozen=True)
 class FederatedDropout(FedRolex):
-    """The channels are drawn by lot."""
+    """The channels are drawn at random."""
 
     name: str = "federated-dropout"
 
     def order(self, round: int, random: Random) -> ChannelOrder:
-        """Another draw for every device and round."""
+        """A new draw for every device and round."""
         return "shuffle", int(random().integers(2**31))

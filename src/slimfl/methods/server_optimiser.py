@@ -1,4 +1,4 @@
-"""A step of the server's own along the mean change of a round, for any method.
+"""An optimiser step of the server along the mean change of a round, for any method.
 
 FedAvgM: T. Hsu et al., 2019. FedAdam: S. Reddi et al., "Adaptive federated optimization", ICLR
 2021, with the correction of the moments that Flower has (its exponent starts at 2)::
@@ -8,8 +8,8 @@ FedAvgM: T. Hsu et al., 2019. FedAdam: S. Reddi et al., "Adaptive federated opti
     adam:     m = b1 m + (1 - b1) change; v = b2 v + (1 - b2) change^2
               model += rate sqrt(1 - b2^(t+1)) / (1 - b1^(t+1)) m / (sqrt(v) + tau)
 
-Where nothing arrived, model and moments rest: no news, no change. `t` counts for every parameter
-the rounds in which something arrived.
+Parameters of which nothing arrived, and their moments, do not change. `t` counts per parameter the
+rounds in which something arrived.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from slimfl.population import Device
 
 @dataclass(frozen=True)
 class ServerOptimiser:
-    """A method whose merged model is a direction, not yet the new model."""
+    """Wraps a method and uses its merged model as a direction for the server's step."""
 
     inner: Method
     section: ServerSection
@@ -45,7 +45,7 @@ class ServerOptimiser:
         return self.inner.assign(device, round, random)
 
     def initial_state(self, model: Vector) -> State:
-        """What the method remembers, and the moments of every parameter."""
+        """The method's state, and the moments of every parameter."""
         own: State = {"server/m": np.zeros_like(model)}
         if self.section.optimiser == "adam":
             own |= {"server/v": np.zeros_like(model), "server/t": np.zeros(len(model), np.int32)}

@@ -26,9 +26,9 @@ class SlimFL:
         return Assignment(widths, messages=tuple((segment,) for segment in widths))
 
     def initial_state(self, model: Vector) -> State:
-        """The server remembers nothing but the model."""
+        """No state but the model."""
         return {}
 
     def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """Each segment over the devices that delivered it: equation (6)."""
+        """The mean of each segment over the devices that delivered it: equation (6)."""
         return arrivals.mean(self.missing), state

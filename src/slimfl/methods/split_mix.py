@@ -9,8 +9,8 @@ In pseudo-code::
     server: every base network is the mean over the devices that trained it
     a width of b/B at test time: the mean of the logits of b base networks
 
-Which base networks a device trains moves on by one with every round and device, so all are visited
-equally often. The reference takes the first from a shuffled cycle and draws the others.
+The base networks that a device trains advance by one with every round and device, so all are
+trained equally often. The reference takes the first from a shuffled cycle and draws the others.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from slimfl.population import Device
 
 @dataclass(frozen=True)
 class SplitMix(HeteroFL):
-    """As many base networks as a device can hold, others in every round."""
+    """As many base networks as a device can hold, different ones in every round."""
 
     name: str = "split-mix"
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment:
-        """The first base networks in an order that moves on."""
+        """The first base networks in an order that advances every round."""
         block = tuple(range(device.max_width + 1))
         return Assignment(
             block,

@@ -18,12 +18,12 @@ from slimfl.population import Device
 
 @dataclass(frozen=True)
 class USNet(HeteroFL):
-    """The sandwich rule; training.sampled_widths says how many widths take part in a step."""
+    """The sandwich rule; training.sampled_widths is the number of widths per step."""
 
     name: str = "us-net"
 
     def assign(self, device: Device, round: int, random: Random) -> Assignment:
-        """All widths up to the device's, sandwiched, in one message."""
+        """All widths up to the device's by the sandwich rule, in one message."""
         block = tuple(range(device.max_width + 1))
         return Assignment(
             block,

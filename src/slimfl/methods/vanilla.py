@@ -12,11 +12,11 @@ from slimfl.population import Device
 class Vanilla:
     """Every device that can trains one width and sends it whole, with all the power.
 
-    The message carries segments 1 to i+1 in the time that SlimFL has, so at the sum of their rates.
+    The message carries segments 1 to i+1 in the same time as SlimFL, so at the sum of their rates.
     """
 
     index: int
-    """Of the width."""
+    """Index of the width."""
     name: str
 
     def evaluates(self) -> tuple[int, ...]:
@@ -30,9 +30,9 @@ class Vanilla:
         return Assignment((self.index,), messages=(tuple(range(self.index + 1)),))
 
     def initial_state(self, model: Vector) -> State:
-        """The server remembers nothing but the model."""
+        """No state but the model."""
         return {}
 
     def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """Federated averaging; the segments of wider widths are nobody's and stay as they are."""
+        """Federated averaging; the segments of wider widths do not change."""
         return arrivals.mean(), state

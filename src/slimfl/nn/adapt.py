@@ -9,7 +9,7 @@ from slimfl.errors import RequestError
 from slimfl.nn.layers import SlimConv2d, SlimLinear
 from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm
 
-#: Layers that treat every channel alike and hold nothing, so they work at any width.
+#: Layers without parameters that treat all channels equally, so they work at any width.
 WIDTH_FREE = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.GELU, nn.SiLU, nn.ELU, nn.Hardtanh, nn.Hardswish, nn.Tanh,
     nn.Sigmoid, nn.Identity, nn.Dropout, nn.Dropout2d, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d,
@@ -21,7 +21,7 @@ def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> 
     """A copy in which every layer is slimmable; at 1.0x it computes the same.
 
     The first layer keeps its inputs (the image), the last its outputs (the classes). `widths` is
-    needed for `BatchNorm2d`, which has statistics of its own for each.
+    needed for `BatchNorm2d`, which has separate statistics for each.
 
     >>> net = slimmable(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
     >>> type(net[0]).__name__, net[0].active_shapes(0.5)["weight"]
@@ -97,7 +97,7 @@ def _convolution(layer: nn.Conv2d, first: bool, last: bool) -> SlimConv2d:
 
 
 def _linear(layer: nn.Linear, first: bool, last: bool, channels: int) -> SlimLinear:
-    # after a flatten, each channel of the layer before stands for several features
+    # after a flatten, each channel of the previous layer becomes several features
     repeated = 1 if first or not channels else layer.in_features // channels
     slim = SlimLinear(
         layer.in_features, layer.out_features, layer.bias is not None, not first, not last, repeated

@@ -1,4 +1,4 @@
-"""What a width costs: parameters, multiply-adds and bits."""
+"""The cost of a width: parameters, multiply-adds and bits."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from slimfl.nn.widths import at_width
 
 @dataclass(frozen=True)
 class WidthCost:
-    """The cost of one width; a segment's share is the difference to the width before."""
+    """The cost of one width; a segment's is the difference from the next narrower width."""
 
     width: float
     parameters: int
@@ -51,7 +51,7 @@ def cost(
 
 
 def output_shape(network: nn.Module, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
-    """The shape of what the full network returns for one image (channel, row, column)."""
+    """The shape of the full network's output for one image (channel, row, column)."""
     parameter = next(network.parameters())
     with _only_counting(network), torch.no_grad():
         return tuple(network(torch.zeros(1, *image_shape, device=parameter.device)).shape)
@@ -66,8 +66,8 @@ def multiply_adds(
 ) -> int:
     """Multiply-adds of the convolutions and linear layers for one image at a width.
 
-    With `training`, of a forward pass in training, for networks that compute less there than at
-    test time and say so by `lighter_in_training`.
+    With `training`, those of a forward pass in training, which differ for networks with
+    `lighter_in_training`.
     """
     lighter = training and getattr(network, "lighter_in_training", False)
     counts: list[int] = []
@@ -118,7 +118,7 @@ def _works(network: nn.Module, image_shape: tuple[int, int, int]) -> bool:
 
 @contextmanager
 def _only_counting(network: nn.Module, training: bool = False) -> Iterator[None]:
-    """A forward pass that is only counted must not change statistics."""
+    """Keep a forward pass that is only counted from changing statistics."""
     modes = [(module, module.training) for module in network.modules()]
     network.train(training)
     try:

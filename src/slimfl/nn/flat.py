@@ -1,4 +1,4 @@
-"""A network's parameters as one flat float32 vector, the form in which they travel.
+"""A network's parameters as one flat float32 vector, the form in which they are sent.
 
 The radio cuts the vector into segments, the server sums it, checkpoints store it. The order is
 that of `named_parameters()`.
@@ -15,7 +15,7 @@ Vector = NDArray[np.float32]
 
 
 def flatten(network: nn.Module) -> Vector:
-    """A copy of all parameters, one after the other."""
+    """A copy of all parameters in one vector."""
     parts = [p.detach().to("cpu", torch.float32).reshape(-1) for p in network.parameters()]
     return torch.cat(parts).numpy()
 
@@ -36,8 +36,8 @@ def load_flat(network: nn.Module, vector: Vector) -> None:
 class FlatView:
     """A network whose parameters and gradients are views of two flat tensors.
 
-    A download, an upload, a reset of the gradients and an optimiser step then touch one tensor
-    each, whatever the number of layers.
+    So a download, an upload, a reset of the gradients and an optimiser step touch one tensor each,
+    whatever the number of layers.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -60,7 +60,7 @@ class FlatView:
         self._statistics = torch.cat(positions) if positions else None
 
     def step(self, optimiser: torch.optim.Optimizer) -> None:
-        """An optimiser's step, which leaves alone what the forward pass has measured."""
+        """An optimiser step that does not change the statistics of the forward pass."""
         if self._statistics is None:
             optimiser.step()
             return

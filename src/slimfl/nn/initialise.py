@@ -8,10 +8,10 @@ from slimfl.rng import generator
 
 
 def initialise(network: nn.Module, kind: str, seed: int) -> None:
-    """Set all weights anew.
+    """Initialise all weights.
 
     `he` (fan in) keeps the variance of the forward pass in a network of ReLUs without batch norm,
-    `he-fan-out` that of the backward pass; `xavier` compromises; `torch` is PyTorch's default.
+    `he-fan-out` that of the backward pass; `xavier` is a compromise; `torch` is PyTorch's default.
     """
     numbers = torch.Generator().manual_seed(
         int(generator(seed, "initialisation").integers(2**63 - 1))
@@ -20,7 +20,7 @@ def initialise(network: nn.Module, kind: str, seed: int) -> None:
         if not isinstance(module, SlimConv2d | SlimLinear | nn.Conv2d | nn.Linear):
             continue
         weight, bias = module.weight, module.bias
-        # not nn.init's fan out, which takes a depthwise input to reach all output channels
+        # not nn.init's fan out, which assumes that a depthwise input reaches all output channels
         reached = 1 if _depthwise(module) else len(weight)
         fan_in, fan_out = weight[0].numel(), reached * weight[0, 0].numel()
         with torch.no_grad():

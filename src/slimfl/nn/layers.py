@@ -65,7 +65,7 @@ class SlimConv2d(nn.Module):
         return shapes
 
     def forward(self, x: Tensor) -> Tensor:
-        """Convolve with the block of weights that the active width has."""
+        """Convolve with the active width's block of weights."""
         out, into = self.active_shapes(active_width())["weight"][:2]
         bias = None if self.bias is None else self.bias[:out]
         groups = out if self.depthwise else 1
@@ -76,24 +76,26 @@ class SlimConv2d(nn.Module):
 
     @property
     def _only_picks(self) -> bool:
-        """Whether the stride leaves out pixels that no weight ever sees."""
+        """True if the stride skips pixels that no weight ever sees."""
         return tuple(self.weight.shape[2:]) == (1, 1) and _pair(self.stride) != (1, 1)
 
     def _picked(self, x: Tensor) -> Tensor:
-        """The pixels that a strided 1x1 convolution looks at.
+        """The pixels that a strided 1x1 convolution uses.
 
-        oneDNN's gradient of a strided 1x1 convolution writes past a buffer where channels-last
-        images have few channels, and crashes the interpreter:
+        oneDNN's gradient of a strided 1x1 convolution writes past a buffer if channels-last images
+        have few channels, and crashes the interpreter:
         https://github.com/uxlfoundation/oneDNN/issues/6035. Without a stride it does not.
         """
-        if not isinstance(self.padding, str):  # "valid" is none, and "same" takes no stride
+        if not isinstance(
+            self.padding, str
+        ):  # "valid" means none, and "same" does not allow a stride
             rows, columns = _pair(self.padding)
             x = F.pad(x, (columns, columns, rows, rows))
         down, right = _pair(self.stride)
         return x[:, :, ::down, ::right]
 
     def plain(self, width: float) -> nn.Conv2d:
-        """The block of a width as a convolution of torch's own; it shares nothing."""
+        """The block of a width as a plain torch convolution that shares nothing."""
         shapes = self.active_shapes(width)
         out, into, rows, columns = shapes["weight"]
         conv = nn.Conv2d(
@@ -105,7 +107,7 @@ class SlimConv2d(nn.Module):
             self.dilation,
             out if self.depthwise else 1,
             self.bias is not None,
-            device="meta",  # draws no random numbers: the weights come next
+            device="meta",  # no random initialisation, as the weights are set next
         )
         conv.weight = leading(self.weight, shapes["weight"])
         if self.bias is not None:
@@ -121,8 +123,8 @@ class SlimConv2d(nn.Module):
 class SlimLinear(nn.Module):
     """A linear layer whose width uses `weight[:out, :in]`.
 
-    `features_per_channel` says how many input features belong to one channel of the layer before:
-    more than one after a flatten.
+    `features_per_channel` is the number of input features per channel of the previous layer: more
+    than one after a flatten.
     """
 
     def __init__(
@@ -157,13 +159,13 @@ class SlimLinear(nn.Module):
         return shapes
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply with the block of weights that the active width has."""
+        """Multiply with the active width's block of weights."""
         out, into = self.active_shapes(active_width())["weight"]
         bias = None if self.bias is None else self.bias[:out]
         return F.linear(x, self.weight[:out, :into], bias)
 
     def plain(self, width: float) -> nn.Linear:
-        """The block of a width as a linear layer of torch's own; it shares nothing."""
+        """The block of a width as a plain torch linear layer that shares nothing."""
         shapes = self.active_shapes(width)
         out, into = shapes["weight"]
         linear = nn.Linear(into, out, self.bias is not None, device="meta")
@@ -186,8 +188,8 @@ def leading(parameter: nn.Parameter, shape: tuple[int, ...]) -> nn.Parameter:
 def average_pool(x: Tensor) -> Tensor:
     """The mean of every channel of images [sample, channel, row, column].
 
-    As a scaled sum: the gradient of `x.mean((2, 3))` comes in another memory layout than
-    channels-last activations have, which slows a training step on a CPU down.
+    Computed as a scaled sum: the gradient of `x.mean((2, 3))` has another memory layout than
+    channels-last activations, which slows down training on a CPU.
     """
     return x.sum((2, 3)) / (x.shape[2] * x.shape[3])
 
@@ -197,7 +199,7 @@ def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def _reset(weight: Tensor, bias: Tensor | None) -> None:
-    """PyTorch's own default, so that an adapted network starts as its original would."""
+    """PyTorch's own default, so that an adapted network starts like its original."""
     nn.init.kaiming_uniform_(weight, a=5**0.5)
     if bias is not None:
         bound = weight[0].numel() ** -0.5

@@ -1,4 +1,4 @@
-"""A slimmable multi-layer perceptron: the smallest network to try a method with."""
+"""A slimmable multi-layer perceptron: the smallest network for trying a method."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Normalisation at every width: groups of fixed size, or batch statistics of each width's own."""
+"""Normalisation at every width: groups of fixed size, or separate batch statistics per width."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +14,8 @@ from slimfl.nn.widths import active_width, channels_at
 class SlimGroupNorm(nn.Module):
     """Group normalisation whose groups have the same channels at every width.
 
-    A narrower width has fewer groups, not smaller ones: what it normalises is what the full network
-    normalises in its leading groups. It holds no statistics.
+    A narrower width has fewer groups, not smaller ones: it normalises exactly as the full network
+    does in its leading groups. There are no statistics.
 
     >>> SlimGroupNorm(4, 32).active_shapes(0.5)
     {'weight': (16,), 'bias': (16,)}
@@ -30,7 +30,7 @@ class SlimGroupNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_channels))
 
     def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
-        """The leading channels, which must be whole groups."""
+        """The leading channels, which must be complete groups."""
         channels = channels_at(self.num_channels, width)
         per_group = self.num_channels // self.num_groups
         if channels % per_group:
@@ -41,13 +41,13 @@ class SlimGroupNorm(nn.Module):
         return {"weight": (channels,), "bias": (channels,)}
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise the groups that the active width has."""
+        """Normalise the groups of the active width."""
         (channels,) = self.active_shapes(active_width())["weight"]
         groups = channels * self.num_groups // self.num_channels
         return F.group_norm(x, groups, self.weight[:channels], self.bias[:channels], self.eps)
 
     def plain(self, width: float) -> nn.GroupNorm:
-        """This layer at a width, as torch's own."""
+        """This layer at a width as a plain torch layer."""
         (channels,) = self.active_shapes(width)["weight"]
         layer = nn.GroupNorm(channels * self.num_groups // self.num_channels, channels, self.eps)
         layer.weight = leading(self.weight, (channels,))
@@ -62,11 +62,12 @@ class SlimGroupNorm(nn.Module):
 class SlimBatchNorm2d(nn.Module):
     """Switchable batch normalisation (Yu et al., 2019): scale, shift and statistics per width.
 
-    What a width has of its own belongs to its segment. The running mean and variance are parameters
+    The parameters of a width belong to its segment. The running mean and variance are parameters
     without a gradient, so they are part of the flat vector: devices send them, the radio may lose
-    them, the server averages them like weights, checkpoints hold them. The optimiser leaves them
-    alone (`statistics`). Averaging variances leaves out how far the devices' means lie apart, so
-    the statistics are too narrow where data are unlike; group normalisation has no such trouble.
+    them, the server averages them like weights, checkpoints store them. The optimiser leaves them
+    alone (`statistics`). Averaging variances ignores the differences between the devices' means, so
+    the variances are too small if data differs between devices; group normalisation does not have
+    this problem.
 
     >>> layer = SlimBatchNorm2d(32, widths=(0.5, 1.0))
     >>> layer.active_shapes(0.5)["mean0"], layer.active_shapes(0.5)["mean1"]
@@ -95,7 +96,7 @@ class SlimBatchNorm2d(nn.Module):
                 self.register_parameter(f"{name}{index}", value)
 
     def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
-        """All that this width and the narrower ones have of their own, nothing of wider ones."""
+        """The parameters of this width and of narrower ones, none of wider ones."""
         last = self._index(width)
         sizes = [channels_at(self.num_features, one) for one in self.widths]
         return {
@@ -108,11 +109,11 @@ class SlimBatchNorm2d(nn.Module):
         """Normalise by the batch while training, by the width's running statistics otherwise."""
         weight, bias, mean, variance = self.at(active_width())
         if not self.training:
-            variance = variance.clamp_min(0)  # noise for privacy may have made it negative
+            variance = variance.clamp_min(0)  # privacy noise may have made it negative
         return F.batch_norm(x, mean, variance, weight, bias, self.training, self.momentum, self.eps)
 
     def plain(self, width: float) -> nn.BatchNorm2d:
-        """This layer at a width, as torch's own with the statistics of that width."""
+        """This layer at a width as a plain torch layer with the statistics of that width."""
         weight, bias, mean, variance = self.at(width)
         layer = nn.BatchNorm2d(len(weight), self.eps, self.momentum)
         state = {"weight": weight, "bias": bias, "running_mean": mean}
@@ -146,7 +147,7 @@ class SlimBatchNorm2d(nn.Module):
 
 
 def statistics(network: nn.Module) -> list[nn.Parameter]:
-    """The parameters that the forward pass itself changes, and no optimiser may."""
+    """The parameters that the forward pass changes and optimisers must not."""
     return [
         parameter
         for module in network.modules()

@@ -24,21 +24,21 @@ class Segments:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Parameters in each segment."""
+        """Number of parameters per segment."""
         return np.bincount(self.segment_of, minlength=len(self.widths))
 
     @cached_property
     def positions(self) -> tuple[NDArray[np.int64], ...]:
-        """Where each segment's parameters stand in the flat vector."""
+        """Positions of each segment's parameters in the flat vector."""
         return tuple(np.flatnonzero(self.segment_of == i) for i in range(len(self.widths)))
 
     def mask(self, width: float) -> NDArray[np.bool_]:
-        """Xi of a width: which parameters it uses."""
+        """Xi of a width: the parameters that it uses."""
         return self.segment_of <= self.widths.index(width)
 
 
 def segments(network: nn.Module, widths: tuple[float, ...]) -> Segments:
-    """Cut the parameters of a network by the widths; what is not slimmable is in segment 1."""
+    """Cut a network's parameters by the widths; those that are not slimmable are in segment 1."""
     if len(widths) > 255:
         raise ValueError("at most 255 widths")
     numbers: dict[int, NDArray[np.uint8]] = {}

@@ -1,8 +1,8 @@
-"""Narrow base networks side by side that share nothing, as Split-Mix has them.
+"""Narrow base networks in one network that share nothing, as in Split-Mix.
 
-A layer holds the weights of all bases, one block after the other, so a leading share of its rows is
-a number of whole bases. At test time a width of b/B is the mean of the logits of the first b bases;
-in training it is base b alone, because every base learns from its own loss.
+A layer contains the weights of all bases, one block after the other, so a leading share of its rows
+is a number of complete bases. At test time a width of b/B is the mean of the logits of the first b
+bases; in training it is only base b, because every base learns from its own loss.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from slimfl.nn.widths import active_width, channels_at
 
 
 class BlockConv2d(nn.Module):
-    """A convolution of every base: rows of `weight` come in as many blocks as there are bases."""
+    """A convolution of every base: the rows of `weight` are one block per base."""
 
     def __init__(
         self, blocks: int, into: int, out: int, kernel: int, *, shared_input: bool, depthwise: bool
@@ -69,13 +69,13 @@ class BlockLinear(nn.Module):
 
 
 def active_blocks(blocks: int, training: bool) -> tuple[int, int]:
-    """The first and the one after the last base of the active width."""
+    """The first base of the active width, and the one after the last."""
     count = channels_at(blocks, active_width())
     return (count - 1 if training else 0), count
 
 
 class SplitMixMobileNet(nn.Module):
-    """Narrow UL-MobileNets side by side, each with `1/bases` of the channels and its own head."""
+    """Narrow UL-MobileNets, each with `1/bases` of the channels and its own head."""
 
     lighter_in_training = True  # one base at a time
 

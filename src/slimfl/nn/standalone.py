@@ -1,9 +1,9 @@
-"""The sub-network of one width as an ordinary `nn.Module`: no dead weights, nothing to set.
+"""The sub-network of one width as an ordinary `nn.Module`, without unused weights.
 
-A layer, or a whole network, says how with a method `plain(width) -> nn.Module`. `SlimConv2d` gives
-an `nn.Conv2d`, `SlimLinear` an `nn.Linear`, UL-MobileNet an `nn.Sequential`. A slimmable layer
-without that method keeps its class: its parameters are cut to what `active_shapes` says, and the
-network runs at its width without being told.
+A layer, or a whole network, defines this with a method `plain(width) -> nn.Module`. `SlimConv2d`
+gives an `nn.Conv2d`, `SlimLinear` an `nn.Linear`, UL-MobileNet an `nn.Sequential`. A slimmable
+layer without that method keeps its class: its parameters are cut to what `active_shapes` says, and
+the network runs at its width without being told.
 """
 
 import copy
@@ -18,7 +18,7 @@ from slimfl.nn.widths import at_width
 
 
 def standalone(network: nn.Module, width: float) -> nn.Module:
-    """A copy of what a width uses; it shares no weights, and its `state_dict` keeps the names.
+    """A copy of what a width uses; it shares no weights, and its `state_dict` has the same names.
 
     >>> from slimfl.nn import ULMobileNet
     >>> small = standalone(ULMobileNet(), 0.5)
@@ -33,19 +33,19 @@ def standalone(network: nn.Module, width: float) -> nn.Module:
         result = copy.deepcopy(network)
         _cut(result, width, {})
         if not all(type(module).__module__.startswith("torch.") for module in result.modules()):
-            # its own code may ask for the active width
+            # its own code may use the active width
             result.forward = _AtWidth(result.forward, width)
     _tie(network, result)
     return result
 
 
 def _cut(module: nn.Module, width: float, done: dict[int, nn.Module]) -> None:
-    """Cut a module's own parameters if it is slimmable, and then its layers."""
+    """Cut a module's own parameters if it is slimmable, then its layers."""
     if isinstance(module, Slimmable):
         own = dict(module.named_parameters(recurse=False))
         for name, shape in module.active_shapes(width).items():
             setattr(module, name, leading(own[name], shape))
-    # a layer that stands in several places is cut once
+    # a layer that is used in several places is cut once
     for name, child in module._modules.items():
         if child is None:
             continue
@@ -59,7 +59,7 @@ def _cut(module: nn.Module, width: float, done: dict[int, nn.Module]) -> None:
 
 
 def _has_plain_form(module: nn.Module) -> bool:
-    """Whether `plain` describes this very class: a subclass with another `forward` has its own."""
+    """True if `plain` describes this class: a subclass with another `forward` needs its own."""
     for ancestor in type(module).__mro__:
         if "plain" in vars(ancestor):
             return True
@@ -74,11 +74,11 @@ def _plain(module: Any, width: float) -> nn.Module:
 
 
 def _tie(network: nn.Module, result: nn.Module) -> None:
-    """Parameters that were one are one again, where the width cuts them alike."""
+    """Tie parameters again that were tied, if the width cuts them equally."""
     first: dict[int, list[str]] = {}
     ours = dict(result.named_parameters(remove_duplicate=False))
     for name, parameter in network.named_parameters(remove_duplicate=False):
-        if name not in ours:  # a layer's plain form may name its parameters anew
+        if name not in ours:  # a layer's plain form may rename its parameters
             continue
         for other in first.setdefault(id(parameter), []):
             if ours[other].shape == ours[name].shape:
@@ -90,7 +90,7 @@ def _tie(network: nn.Module, result: nn.Module) -> None:
 
 
 class _AtWidth:
-    """A network's `forward` at a fixed width. An object, so that copies call their own weights."""
+    """A network's `forward` at a fixed width. An object, so that copies use their own weights."""
 
     def __init__(self, forward: Callable[..., Any], width: float) -> None:
         self.forward, self.width = forward, width

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.widths import channels_at
 
-#: Channels of a layer or classes; a network of three such layers takes 128 MB.
+#: Maximum number of channels per layer, and of classes; three such layers take 128 MB.
 MOST = 4096
 
 
@@ -16,7 +16,7 @@ class ULMobileNet(nn.Module):
     """A stem, two depthwise-separable blocks, average pooling and a linear layer; no batch norm.
 
     Stride 1 and padding 1 throughout. No choice gives table IV's multiply-adds (erratum E5); this
-    one comes closest to their ratio.
+    one is closest to their ratio.
 
     >>> sum(p.numel() for p in ULMobileNet().parameters())
     4586
@@ -59,7 +59,7 @@ class ULMobileNet(nn.Module):
         return logits
 
     def plain(self, width: float) -> nn.Sequential:
-        """The sub-network of a width in torch's own layers, under the same parameter names."""
+        """The sub-network of a width in plain torch layers, with the same parameter names."""
         return nn.Sequential(
             OrderedDict[str, nn.Module](
                 stem=self.stem.plain(width),

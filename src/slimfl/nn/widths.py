@@ -1,7 +1,7 @@
-"""The width at which slimmable layers work, and the channels that a width has.
+"""The active width of slimmable layers, and the channels of a width.
 
 The active width is a context variable, not an argument, so that a network's `forward(x)` stays
-ordinary PyTorch and threads can hold different widths at once.
+ordinary PyTorch and threads can use different widths at once.
 """
 
 import math
@@ -23,12 +23,12 @@ def at_width(width: float) -> Iterator[None]:
 
 
 def active_width() -> float:
-    """The width of the surrounding `at_width`, 1.0 outside of any."""
+    """The width of the surrounding `at_width`; 1.0 outside."""
     return _active.get()
 
 
 def channels_at(total: int, width: float) -> int:
-    """How many of `total` channels a width has: its share, rounded up.
+    """The number of channels of a width: its share of `total`, rounded up.
 
     >>> channels_at(32, 0.5), channels_at(10, 0.25), channels_at(3, 1.0)
     (16, 3, 3)

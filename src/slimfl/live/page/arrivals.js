@@ -1,4 +1,4 @@
-// One run in detail: what arrived from whom as a heat map, and gains against thresholds.
+// One run in detail: deliveries per device as a heat map, and gains against thresholds.
 import { Pane, frame, themed, ticks } from "./chart.js";
 
 const pixels = (colour) => {
@@ -87,7 +87,7 @@ export class Gains extends RoundPane {
     for (const row of gains) for (const gain of row) if (gain > 0) { low = Math.min(low, gain); high = Math.max(high, gain); }
     for (const { gain } of thresholds) { low = Math.min(low, gain / 2); high = Math.max(high, gain * 2); }
     if (!(high > low)) [low, high] = [0.01, 10];
-    low = Math.max(low, high / 1e4); // draws of nearly nothing would squeeze the rest
+    low = Math.max(low, high / 1e4); // tiny gains would squeeze the rest
     const [bottom, top] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
     const y = (gain) => box.y + (1 - (Math.max(Math.log10(gain), bottom) - bottom) / (top - bottom)) * box.h;
     const axis = this.axis(box), ys = [];

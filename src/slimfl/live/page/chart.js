@@ -1,10 +1,10 @@
-// Lines on a canvas: many of them, without ever holding up the page.
+// Many lines on a canvas, without blocking the page.
 const MARGIN = { left: 52, right: 14, top: 10, bottom: 38 };
-const SLICE_MS = 7; // of drawing, then the browser has its turn
+const SLICE_MS = 7; // of drawing at a time, so that the page stays responsive
 
 export const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// A canvas for the picture, one above it for the pointer, and a box for words.
+// A canvas for the picture, one above it for the pointer, and a box for text.
 export class Pane {
   constructor(holder, label) {
     this.holder = holder;
@@ -124,7 +124,7 @@ export class LineChart extends Pane {
 
   redraw() {
     if (!this.axis) return;
-    if (this.busy) { this.again = true; return; } // or news that come quickly would leave none to end
+    if (this.busy) { this.again = true; return; } // otherwise frequent updates would never let a drawing finish
     this.busy = true;
     const job = ++this.job, box = this.box, { left, right, low, high } = this.ranges();
     this.at = {
@@ -162,7 +162,7 @@ export class LineChart extends Pane {
     slice();
   }
 
-  // At most a few points per pixel column: first, lowest, highest and last say it all.
+  // At most a few points per pixel column: first, lowest, highest and last suffice.
   stroke(context, { x, y, n, colour, dash }, box, width) {
     const { at } = this;
     context.strokeStyle = colour;
@@ -219,7 +219,7 @@ export class LineChart extends Pane {
     if (!best) return;
     const { line, i } = best, context = this.over.getContext("2d"), box = this.box;
     context.beginPath(); context.rect(box.x, box.y, box.w, box.h); context.save(); context.clip();
-    this.stroke(context, { ...line, colour: themed("--card"), dash: [] }, box, 6); // apart from the rest
+    this.stroke(context, { ...line, colour: themed("--card"), dash: [] }, box, 6); // a halo, to set it apart from the others
     this.stroke(context, { ...line, dash: [] }, box, 2.2);
     context.restore();
     const x = this.at.x(line.x[i]), y = this.at.y(line.y[i]);

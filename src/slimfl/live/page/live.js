@@ -17,12 +17,12 @@ const AXES = {
 };
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]]; // the widest first
 
-// What the user chose survives a reload.
+// The user's choices survive a reload.
 const view = { hidden: new Set(), selected: null, sort: ["name", 1], filter: "", axis: "round", narrow: new Set() };
 try {
   const kept = JSON.parse(sessionStorage.getItem("slimfl-watch") ?? "{}");
   Object.assign(view, kept, { hidden: new Set(kept.hidden), narrow: new Set(kept.narrow) });
-} catch { /* a browser without storage, or of another version: the defaults serve */ }
+} catch { /* no storage, or values of another version: use the defaults */ }
 if (!AXES[view.axis]) view.axis = "round";
 const keep = () => {
   try {
@@ -174,7 +174,7 @@ function select(all) {
   detail();
 }
 
-// Ask for the rounds that the details lack; what is there is drawn at once.
+// Request the missing rounds of the details; existing ones are drawn at once.
 async function detail() {
   const mine = details, run = runs.byKey.get(mine.key);
   if (mine.devices) showDetails(mine);
@@ -192,7 +192,7 @@ async function detail() {
       mine.gains.push(...new_gains);
       Object.assign(mine, rest, { length: from + codes.length });
     }
-  } catch { /* the server is away; the next batch after the reconnection asks again */ }
+  } catch { /* the server is down; asked again after the reconnection */ }
   mine.busy = false;
   if (details === mine && mine.devices) showDetails(mine);
 }
@@ -248,7 +248,7 @@ function connect() {
   on("runs", (data) => { runs.list(data); soon(); });
   on("rounds", (data) => {
     if (!runs.rounds(data)) { runs = new Runs(); connect(); return; } // a gap: ask for everything
-    if (details?.key === data.run && data.from < details.length) { // cut: what was asked before is void
+    if (details?.key === data.run && data.from < details.length) { // cut: earlier details are invalid
       const stay = Math.max(0, data.from - details.from);
       details = { ...details, busy: false, drawn: "", length: details.from + stay, codes: details.codes.slice(0, stay), gains: details.gains.slice(0, stay) };
       if (!stay) Object.assign(details, { from: 0, length: 0 });

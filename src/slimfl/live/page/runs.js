@@ -1,4 +1,4 @@
-// What the page knows of the runs: filled by events, in whatever pieces they come.
+// The page's data on the runs, filled by events in pieces of any size.
 export const AXES = ["round", "compute_s", "airtime_s", "energy_j", "bits"];
 
 class Run {
@@ -47,7 +47,7 @@ export class Runs {
   }
 
   // Rounds of one run from a certain one on; what the page has from there on is replaced.
-  // False if rounds in between are missing: then everything has to be asked for again.
+  // False if rounds in between are missing: then everything has to be requested again.
   rounds({ run: key, from, now, rows }) {
     const run = this.byKey.get(key);
     if (!run || from > run.length) return false;

@@ -44,7 +44,7 @@ export class RunTable {
 
   update(runs) {
     const wanted = columns(runs), shape = wanted.map((c) => c.id).join();
-    if (shape !== this.shape) { // other widths: build it anew
+    if (shape !== this.shape) { // other widths: rebuild it
       this.shape = shape;
       this.rows.clear();
       this.body.replaceChildren();

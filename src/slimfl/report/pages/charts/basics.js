@@ -2,8 +2,8 @@
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 const SIZE = 12.5; // pixels of the text
-const MARKERS = 40; // points of a line up to which each gets a dot
-const RECTANGLES = 6000; // cells of a heat map up to which each is a rectangle
+const MARKERS = 40; // lines with up to this many points get dots
+const RECTANGLES = 6000; // heat maps with up to this many cells are made of rectangles
 
 function svg(tag, attributes = {}, text = null) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);

@@ -39,7 +39,7 @@ function drawCurves(plot, state, width, theme, top) {
   holder.append(svg("rect", { x: box.left, y: box.top - 4, width: box.width, height: box.height + 8 }));
   root.append(holder);
   const layer = svg("g", { "clip-path": `url(#${clip})`, fill: "none" });
-  for (const series of shown.filter((s) => s.low)) { // below every line, so that no band veils one
+  for (const series of shown.filter((s) => s.low)) { // below all lines, so that no band covers one
     const xs = xValues(plot, series, state.choice);
     const back = path([...xs].reverse(), [...series.low].reverse(), x, y).replace("M", "L");
     layer.append(svg("path", {

@@ -10,7 +10,7 @@ function svgFile(plot, state, label) {
   return new XMLSerializer().serializeToString(root);
 }
 
-// A text that a spreadsheet would take for a formula stays a text.
+// Keeps a spreadsheet from reading text as a formula.
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);

@@ -15,7 +15,7 @@ function button(text, kind, act) {
 }
 
 // Puts a plot into an element and keeps it there: hover, legend, zoom, downloads.
-// `theme()` gives the colours of the screen at the moment.
+// `theme()` returns the current colours of the screen.
 function mount(element, plot, theme, name) {
   const state = { hidden: new Set(), choice: 0, zoom: null };
   const label = element.getAttribute("aria-label") ?? "";
@@ -128,7 +128,7 @@ function mount(element, plot, theme, name) {
   });
   stage.addEventListener("dblclick", () => { state.zoom = null; draw(); });
   draw();
-  // another window, or a folded part that is opened
+  // the window was resized, or a collapsed part opened
   new ResizeObserver(() => { if (element.clientWidth && element.clientWidth !== width) draw(); }).observe(element);
   return { draw, plot, state, svgFile: () => svgFile(plot, state, label), csvFile: () => csvFile(plot) };
 }
