@@ -6,12 +6,14 @@ import sys
 import pytest
 from rich.console import Console
 
+from slimfl.bench.methods import method_costs
 from slimfl.bench.ratios import rates, ratio
 from slimfl.bench.runners import Runner, interleave, local_runner
 from slimfl.bench.suite import FLOWER, flower_simulation
 from slimfl.bench.table import tables
 from slimfl.bench.work import Work
 from slimfl.errors import RunError
+from slimfl.methods import method_names
 
 ECHO = """
 import json, sys
@@ -88,3 +90,57 @@ def test_a_table_shows_every_row_also_those_that_lose_or_fail():
     assert "0.50 (0.40 - 0.60)" in text
     assert "no such luck" in text
     assert "3.0 (2.5 - 4.0) ms longer" in text
+
+
+SMALLEST = Work(devices=4, images_per_device=4, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def costs():
+    return method_costs(SMALLEST, repetitions=2)
+
+
+@pytest.mark.slow
+def test_every_method_has_a_row_with_the_engine_that_trains_it(costs):
+    rows = costs["rows"]
+    assert list(rows) == method_names((0.5, 1.0))
+    assert rows["split-mix"]["engine"] == "torch"
+    assert {row["engine"] for name, row in rows.items() if name != "split-mix"} == {"native"}
+    for row in rows.values():
+        assert row["seconds_per_round"]["min"] > 0
+        assert row["images_per_s"]["max"] >= row["images_per_s"]["min"] > 0
+    assert rows["slimfl"]["times_slimfl"] == {"median": 1, "min": 1, "max": 1}
+
+
+@pytest.mark.slow
+def test_the_multiply_adds_of_a_round_are_those_of_who_trains_what(costs):
+    """Two weak devices of four, four images each; training counts as three forward passes.
+
+    UL-MobileNet has 941,120 multiply-adds at 0.5x and 3,086,464 at 1.0x per image.
+    """
+    half, full = 941_120, 3_086_464
+    counted = {name: row["multiply_adds_per_round"] for name, row in costs["rows"].items()}
+    weak, able = 8, 8
+    assert counted["vanilla-1.0x"] == counted["exclusive"]
+    passes = 3
+    assert counted["vanilla-1.0x"] == passes * able * full
+    assert counted["vanilla-0.5x"] == passes * (weak + able) * half
+    assert counted["heterofl"] == passes * (weak * half + able * full)
+    assert counted["fedrolex"] == counted["heterofl"]
+    assert counted["sheterofl"] == passes * ((weak + able) * half + able * full)
+    assert counted["slimfl"] == counted["sheterofl"]
+
+
+def test_the_table_of_methods_shows_what_was_measured():
+    values = {"median": 0.25, "min": 0.125, "max": 0.5}
+    row = {
+        "engine": "native", "seconds_per_round": values, "times_slimfl": values,
+        "images_per_s": values, "multiply_adds_per_round": 12e6,
+    }  # fmt: skip
+    work = {"devices": 4, "images_per_device": 2, "weak_share": 0.5}
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(tables({"rows": {}, "methods": {"work": work, "rows": {"fjord": row}}}))
+    text = console.export_text()
+    assert "50% of them weak" in text
+    assert "0.250 (0.125 - 0.500)" in text
+    assert "fjord" in text

@@ -150,3 +150,23 @@ def test_a_device_of_a_deployment_knows_its_size():
     check_size(experiment, 1, 10, size)
     with pytest.raises(RequestError, match="the server sent"):
         check_size(experiment, 1, 10, size + 1)
+
+
+@pytest.mark.parametrize("optimiser", ["momentum", "adam"])
+def test_a_servers_step_leaves_measured_statistics_as_merged(optimiser):
+    """A step along a change would take them to where nobody measured, also below zero."""
+    sim = Simulation(
+        config.load(
+            **TINY, server__optimiser=optimiser, server__learning_rate=0.01, radio__noise_dbm=-120.0
+        )[0]
+    )
+    for _ in range(2):
+        plan = sim.plan()
+        outcomes = list(sim.outcomes(plan))
+        sim.collect(plan, iter(outcomes))
+        mean = np.mean([one.parameters.astype(np.float64) for one in outcomes], axis=0)
+        for word in ("mean0", "mean1", "variance0", "variance1"):
+            where = positions_of(sim.network, word)
+            np.testing.assert_allclose(sim.global_model[where], mean[where], rtol=1e-6, atol=1e-7)
+        where = positions_of(sim.network, "weight0")
+        assert np.abs(sim.global_model[where] - mean[where]).max() > 1e-5

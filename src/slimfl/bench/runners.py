@@ -70,7 +70,7 @@ class Runner:
             "seconds": max(answer["seconds"] for answer in answers),
             **{
                 key: sum(answer[key] for answer in answers)
-                for key in ("images", "gflops")
+                for key in ("images", "gflops", "multiply_adds", "native_share")
                 if key in answers[0]
             },
         }

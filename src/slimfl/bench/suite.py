@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from slimfl.bench.methods import method_costs
 from slimfl.bench.ratios import rates, ratio, spread
 from slimfl.bench.runners import Runner, interleave, local_runner
 from slimfl.bench.work import Work
@@ -70,6 +71,8 @@ def benchmark(
         document["evaluation"] = _evaluation(base, repetitions)
         tell("growth with devices, local images and widths")
         document["growth"] = _growth()
+    tell("every method, with half of the devices weak")
+    document["methods"] = method_costs(base, repetitions, tell)
     if peers and why_not_flower() is None:
         peers = {FLOWER: flower_simulation, **peers}
     for devices, images_per_device in PEER_WORK if peers else ():

@@ -17,6 +17,8 @@ def tables(document: dict[str, Any]) -> RenderableType:
         if "flower_overhead_ms" in row:
             more = _range(row["flower_overhead_ms"], ".1f")
             parts.append(f"through Flower and Ray, a device takes {more} ms longer per round")
+    if "methods" in document:
+        parts.append(_methods(document["methods"]))
     if "growth" in document:
         parts += [_growth(document["growth"]), _summary(document)]
     return Group(*parts)
@@ -43,6 +45,28 @@ def _runners(kind: str, row: dict[str, Any]) -> Table:
         )
     for name, reason in row.get("failed", {}).items():
         table.add_row(name, f"failed: {reason}")
+    return table
+
+
+def _methods(measured: dict[str, Any]) -> Table:
+    work = measured["work"]
+    table = Table(
+        title=f"every method: {work['devices']} devices of {work['images_per_device']} images, "
+        f"{work['weak_share']:.0%} of them weak; median (smallest - largest)"
+    )
+    for heading in ("method", "engine"):
+        table.add_column(heading)
+    for heading in ("s/round", "times SlimFL's", "images/s", "million multiply-adds/round"):
+        table.add_column(heading, justify="right")
+    for name, row in measured["rows"].items():
+        table.add_row(
+            name,
+            row["engine"],
+            _range(row["seconds_per_round"], ".3f"),
+            _range(row["times_slimfl"], ".2f"),
+            _range(row["images_per_s"], ",.0f"),
+            f"{row['multiply_adds_per_round'] / 1e6:,.0f}",
+        )
     return table
 
 

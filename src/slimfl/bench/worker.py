@@ -46,6 +46,29 @@ def engine_runner(work: Work, engine: str) -> DoWork:
     return round_
 
 
+def method_runner(work: Work) -> DoWork:
+    """Rounds of one method by the fastest engine; also how many multiply-adds a round has."""
+    from slimfl.bench.images import bench_dataset
+    from slimfl.federation import Simulation
+
+    sim = Simulation(work.experiment("auto"), dataset=bench_dataset(work.held))
+    tasks = sim.plan().tasks
+    fast = getattr(sim.engine, "first", None)  # the native engine, where the network is its own
+    native = [fast is not None and fast.supports(task.work) is None for task in tasks]
+    share = sum(native) / len(native)
+
+    def round_() -> dict[str, float]:
+        record = sim.step()
+        return {
+            # one epoch of every device that trained, however many widths learned from a batch
+            "images": float(len(record.devices) * work.images_per_device),
+            "multiply_adds": float(record.multiply_adds or 0),
+            "native_share": share,
+        }
+
+    return round_
+
+
 def flower_runner(work: Work) -> DoWork:
     """The same rounds through Flower's simulation engine on Ray, the device engine being ours."""
     from slimfl.bench.images import bench_dataset
@@ -116,6 +139,7 @@ def main() -> None:
     runners: dict[str, Callable[[], DoWork]] = {
         "native": lambda: engine_runner(work, "native"),
         "torch": lambda: engine_runner(work, "torch"),
+        "method": lambda: method_runner(work),
         "flower": lambda: flower_runner(work),
         "native-evaluation": lambda: evaluation_runner(work, "native"),
         "bare-torch": lambda: bare_runner(work, tuned=False),

@@ -28,7 +28,15 @@ from slimfl.methods import (
 )
 from slimfl.methods import method as method_by_name
 from slimfl.naming import as_options
-from slimfl.nn import build, check, flatten, multiply_adds, output_shape, segments
+from slimfl.nn import (
+    build,
+    check,
+    flatten,
+    multiply_adds,
+    output_shape,
+    segments,
+    statistics_positions,
+)
 from slimfl.population import Population, population_digest, population_of, widest_widths
 from slimfl.population.computing_energy import joule_per_mac
 from slimfl.radio import Channel, SignalMaker, build_channel, segment_bits, signal
@@ -97,6 +105,8 @@ class Setting:
         self.population = replace(devices, samples=self.partition.sizes)
         self.availability = devices.availability if (devices.availability < 1).any() else None
         self.network = self._given(network) if network is not None else self._named_network()
+        if isinstance(self.method, ServerOptimiser):
+            self.method = replace(self.method, measured=statistics_positions(self.network))
         self.segments = segments(self.network, widths)
         self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
         self._check_messages(tuple(self.segment_bits.tolist()))

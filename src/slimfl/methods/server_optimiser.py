@@ -9,16 +9,17 @@ FedAvgM: T. Hsu et al., 2019. FedAdam: S. Reddi et al., "Adaptive federated opti
               model += rate sqrt(1 - b2^(t+1)) / (1 - b1^(t+1)) m / (sqrt(v) + tau)
 
 Parameters of which nothing arrived, and their moments, do not change. `t` counts per parameter the
-rounds in which something arrived.
+rounds in which something arrived. Statistics of batch normalisation are measured by devices and have
+no gradient, so they are taken as merged.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import ServerSection
-from slimfl.methods.arrivals import Arrivals
+from slimfl.methods.arrivals import Arrivals, Positions
 from slimfl.methods.method import Assignment, Method, Random, State
 from slimfl.nn import Vector
 from slimfl.population import Device
@@ -30,6 +31,8 @@ class ServerOptimiser:
 
     inner: Method
     section: ServerSection
+    measured: Positions | None = field(default=None, compare=False)
+    """Where the model holds what devices measure."""
 
     @property
     def name(self) -> str:
@@ -59,6 +62,8 @@ class ServerOptimiser:
         heard = arrivals.heard if arrivals.heard is not None else merged != model
         result = model.copy()
         result[heard] = model[heard] + self._step(own, heard, (merged - model)[heard])
+        if self.measured is not None:
+            result[self.measured] = merged[self.measured]
         return result, others | own
 
     def _step(self, own: State, heard: NDArray[np.bool_], change: Vector) -> Vector:

@@ -4,7 +4,7 @@ from slimfl.nn.adapt import slimmable
 from slimfl.nn.build import MODELS, build, check
 from slimfl.nn.channel_order import ChannelOrder, flat_order
 from slimfl.nn.cost import WidthCost, cost, multiply_adds, output_shape
-from slimfl.nn.flat import FlatView, Vector, flatten, load_flat
+from slimfl.nn.flat import FlatView, Vector, flatten, load_flat, statistics_positions
 from slimfl.nn.initialise import initialise
 from slimfl.nn.layers import SlimConv2d, SlimLinear, Slimmable, average_pool
 from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
@@ -43,4 +43,5 @@ __all__ = [
     "slimmable",
     "standalone",
     "statistics",
+    "statistics_positions",
 ]

@@ -7,7 +7,7 @@ that of `named_parameters()`.
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from slimfl.nn.norms import statistics
 
@@ -33,6 +33,13 @@ def load_flat(network: nn.Module, vector: Vector) -> None:
             start += parameter.numel()
 
 
+def statistics_positions(network: nn.Module) -> NDArray[np.int64]:
+    """Where the flat vector holds what a forward pass measures, which no optimiser may move."""
+    kept = {id(parameter) for parameter in statistics(network)}
+    marks = [np.full(p.numel(), id(p) in kept) for p in network.parameters()]
+    return np.flatnonzero(np.concatenate(marks))
+
+
 class FlatView:
     """A network whose parameters and gradients are views of two flat tensors.
 
@@ -46,18 +53,15 @@ class FlatView:
         self.values = nn.Parameter(torch.empty(count, device=device))
         self.gradients = torch.zeros(count, device=device)
         self.values.grad = self.gradients
-        kept = {id(parameter) for parameter in statistics(network)}
-        positions: list[Tensor] = []
         start = 0
         for parameter in network.parameters():
             block = slice(start, start + parameter.numel())
-            if id(parameter) in kept:
-                positions.append(torch.arange(block.start, block.stop, device=device))
             self.values.data[block] = parameter.detach().reshape(-1)
             parameter.data = self.values.data[block].view(parameter.shape)
             parameter.grad = self.gradients[block].view(parameter.shape)
             start += parameter.numel()
-        self._statistics = torch.cat(positions) if positions else None
+        measured = statistics_positions(network)
+        self._statistics = torch.from_numpy(measured).to(device) if len(measured) else None
 
     def step(self, optimiser: torch.optim.Optimizer) -> None:
         """An optimiser step that does not change the statistics of the forward pass."""
