@@ -9,7 +9,7 @@ Both are columns over the devices of a round, so that a million links are arrays
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,20 @@ class Links:
     """A uniform number per device, for a decoder that is not certain."""
     partner_snr: Floats | None = None
     """g P/c of the device that sends at the same time; 0 where none does."""
+    partner_row: NDArray[np.int64] | None = None
+    """Which of these links that device's is; -1 where none sends at the same time."""
+    partner_signal: NDArray[np.object_] | None = None
+    """What that device puts on the air, once it is known; None in its place where none sends."""
+
+    def sent(self, signals: Sequence[Any]) -> Links:
+        """The links once it is known what every device puts on the air."""
+        if self.partner_row is None:
+            return self
+        partners = np.empty(len(self), np.object_)
+        for row, partner in enumerate(self.partner_row.tolist()):
+            partners[row] = None if partner < 0 else signals[partner]
+        # rows of a part of these links would mean others
+        return replace(self, partner_row=None, partner_signal=partners)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,6 +73,8 @@ class Links:
             self.later_gains,
             self.decoding_draws,
             self.partner_snr,
+            self.partner_row,
+            self.partner_signal,
         )
         taken = (None if column is None else column[rows] for column in columns)
         return Links(self.seed, self.round, *taken)  # type: ignore[arg-type]
