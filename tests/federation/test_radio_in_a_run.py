@@ -41,6 +41,11 @@ RADIOS = {
         "downlink_power_dbm": 18.0,
     },
     "pairs": {"users_per_slot": 2, "spectral_efficiency": 0.5},
+    "pairs with splits of their own": {
+        "users_per_slot": 2,
+        "spectral_efficiency": 0.5,
+        "split": "per-device",
+    },
 }
 
 
@@ -124,3 +129,14 @@ def test_what_is_expected_knows_the_downlink(radio):
     error = 4.5 * math.sqrt(0.25 / (1500 * len(devices)))
     for share, plain in zip(shares, usual, strict=True):
         assert share / plain == pytest.approx(sum(hits) / 1500, abs=error)
+
+
+def test_nothing_is_expected_of_pairs_that_send_differently():
+    pairs = {"users_per_slot": 2, "spectral_efficiency": 0.5}
+    assert Simulation(tried(pairs)).provenance()["expected_shares"]
+    places = {"distribution": "disc", "radius_m": 250.0, "inner_m": 35.0}
+    spread = {"classes": [{"name": "all", "share": 1.0, "distance_m": places}]}
+    own = build({**SMALL, "radio": {**pairs, "split": "per-device"}, "population": spread})
+    simulation = Simulation(own)
+    assert "expected_shares" not in simulation.provenance()
+    assert simulation.step().devices

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from slimfl.population import Population
 from slimfl.radio import (
     Nakagami,
     Rayleigh,
+    SignalMaker,
     Superposition,
     build_channel,
     decode_pairs,
@@ -174,3 +176,30 @@ def test_a_pair_shares_its_airtime_and_each_spends_its_energy():
     assert sorted(received.airtime_s / alone.airtime_s) == [0.5, 0.5, 0.5, 0.5, 1.0]
     assert (received.decoded <= alone.decoded).all()
     assert channel.probabilities(alike(5), sent) is None
+
+
+def test_partners_with_splits_of_their_own_are_decoded_as_in_plain_loops():
+    """Devices at different places, each with the split for its own mean gain, some with one
+    message."""
+    section = RadioSection(users_per_slot=2, split="per-device", spectral_efficiency=0.5)
+    count = 400
+    devices = replace(alike(count), distance_m=np.random.default_rng(3).uniform(30, 250, count))
+    channel, maker = build_channel(section), SignalMaker(section, 2, (1e5, 1e5))
+    links, _ = channel.links({}, 1, devices, 0)
+    maker.look_at(devices, links.noise_to_power, (1, 1))
+    wanted = [((0,), (1,)) if k % 3 else ((0, 1),) for k in range(count)]
+    signals = maker.signals(wanted, links.noise_to_power)
+    known = links.sent(signals)
+    found = channel.receive(known, signals, None).decoded
+    snr, partner = links.gains / links.noise_to_power, partners(count, 0, 1)
+    expected = [
+        literal((signals[k].coding, signals[partner[k]].coding), (snr[k], snr[partner[k]]))[0]
+        for k in range(count)
+    ]
+    assert found.tolist() == expected
+    assert len({id(one) for one in signals}) > 20
+    blind = channel.receive(links, signals, None).decoded
+    assert (blind != found).any(), "what the partner sends makes a difference"
+    part = [5, 77, 300]
+    some = channel.receive(known.take(part), [signals[k] for k in part], None)
+    assert some.decoded.tolist() == found[part].tolist()

@@ -271,3 +271,18 @@ REFUSED = {
 def test_what_has_no_slider_is_refused(keys, segments, words):
     with pytest.raises(RequestError, match=words):
         explorer_page(RadioSection(**keys), segments, 10)
+
+
+def test_the_advice_stays_in_sight_on_a_phone(browser, page_file):
+    metrics = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    page = opened(browser, page_file)
+    for selector in ("[name=devices]", "#split"):
+        element = page.find_element("css selector", selector)
+        page.execute_script(
+            "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
+        )
+        top = page.execute_script(
+            "return document.getElementById('advice').getBoundingClientRect().top"
+        )
+        assert 0 <= top < 5, selector

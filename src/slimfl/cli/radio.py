@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 Experiment = Annotated[
     Path | None,
-    typer.Argument(
-        help="A TOML file whose radio section and widths count.",
-        metavar="[EXPERIMENT]",
-        show_default=False,
-    ),
+    typer.Argument(help="A TOML file whose radio section and widths count.", show_default=False),
 ]
 
 Channel = Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")]

@@ -216,6 +216,7 @@ class Simulation(Setting):
         state = checked_state(self.channel_words, state, self.channel_state)
         messages = (each.messages for each in assignments)
         signals = self.signals.signals(messages, self._known_noise_to_power(devices, links))
+        links = links.sent(signals)
         costs = task_costs(self, number, devices, assignments, signals, links)
         unable = sorted({*asked.ids.tolist()} - {*devices.ids.tolist()})
         return Work(devices, assignments, signals, links, state, costs, unable)

@@ -9,7 +9,7 @@ With columns, a million links are a few arrays instead of a million objects.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,20 @@ class Links:
     """g P/c of the device that sends at the same time; 0 where none does."""
     subcarrier_gains: Floats | None = None
     """[device, subcarrier]: power gains over the band, where they differ; `gains` is their mean."""
+    partner_row: NDArray[np.int64] | None = None
+    """Which of these links that device's is; -1 where none sends at the same time."""
+    partner_signal: NDArray[np.object_] | None = None
+    """What that device puts on the air, once it is known; None in its place where none sends."""
+
+    def sent(self, signals: Sequence[Any]) -> Links:
+        """The links once it is known what every device puts on the air."""
+        if self.partner_row is None:
+            return self
+        partners = np.empty(len(self), np.object_)
+        for row, partner in enumerate(self.partner_row.tolist()):
+            partners[row] = None if partner < 0 else signals[partner]
+        # rows of a part of these links would mean others
+        return replace(self, partner_row=None, partner_signal=partners)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,6 +76,8 @@ class Links:
             self.decoding_draws,
             self.partner_snr,
             self.subcarrier_gains,
+            self.partner_row,
+            self.partner_signal,
         )
         taken = (None if column is None else column[rows] for column in columns)
         return Links(self.seed, self.round, *taken)  # type: ignore[arg-type]

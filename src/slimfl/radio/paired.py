@@ -5,8 +5,8 @@ whole bandwidth, and the receiver decodes both jointly (`noma`). A pair shares o
 device counts for half of the airtime, but it spends its full energy. A device without a partner
 sends alone.
 
-The receiver decodes one device at a time and assumes that the partner's signal is coded like the
-device's own: devices of a method that have the same width send the same signal.
+Partners may send differently: devices of unequal width, or with splits of their own. Links that do
+not know the partner's signal (`Links.sent`) take it to be coded like the device's own.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class PairedChannel:
         partner = partners(len(links), seed, round)
         snr = links.gains / links.noise_to_power
         heard = np.where(partner >= 0, snr[partner], 0.0)
-        return replace(links, partner_snr=heard), state
+        return replace(links, partner_snr=heard, partner_row=partner), state
 
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
@@ -59,8 +59,12 @@ class PairedChannel:
         snr = links.gains / links.noise_to_power
         for sent, where in alike(signals):
             rows = where[shared[where]]
-            coding = _superposed(sent)
-            decoded[rows], _ = decode_pairs(coding, coding, snr[rows], links.partner_snr[rows])
+            theirs = signals if links.partner_signal is None else links.partner_signal
+            for partner, which in alike([theirs[row] for row in rows]):
+                pairs = rows[which]
+                decoded[pairs], _ = decode_pairs(
+                    _superposed(sent), _superposed(partner), snr[pairs], links.partner_snr[pairs]
+                )
         airtime_s = np.where(shared, single.airtime_s / 2, single.airtime_s)
         return replace(single, decoded=decoded, airtime_s=airtime_s)
 
@@ -83,6 +87,10 @@ class PairedChannel:
             counts, _ = decode_pairs(coding, coding, first / c_over_p, second / c_over_p)
             found = (counts[:, None] > np.arange(len(coding.split))).mean(axis=0)
         return np.broadcast_to(found, (len(devices), len(found)))
+
+    def noise_to_power(self, devices: Population) -> Floats:
+        """c / P of every device, as if it sent alone."""
+        return self.alone.noise_to_power(devices)
 
     @property
     def _papers_fading(self) -> bool:

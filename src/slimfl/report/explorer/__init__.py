@@ -86,7 +86,8 @@ def _settings(section: RadioSection, segments: int, devices: int) -> dict[str, f
 def _palette() -> str:
     """The project's colours on a light and on a dark screen."""
     named = {"slimfl": colours.BLUE, "first": colours.SKY}
-    named |= {f"vanilla-{i}": colour for i, colour in enumerate(colours.METHODS[:MOST_SEGMENTS])}
+    others = [colour for colour in colours.METHODS if colour != colours.SKY]
+    named |= {f"vanilla-{i}": colour for i, colour in enumerate(others)}
     light, dark = (
         "".join(f"--{name}:{colours.on_screen(colour)[screen]};" for name, colour in named.items())
         for screen in (0, 1)

@@ -7,7 +7,7 @@ const PAPER = { noise_dbm: -40, power_dbm: 23, distance_m: 100, path_loss_expone
 const PRESETS = {
   good: { ...PAPER, noise_dbm: -51 },
   poor: PAPER,
-  sight: { ...PAPER, fading: "rician", rician_k_db: 9 },
+  sight: { ...PAPER, fading: "rician", rician_k_db: 6, split: "optimal" },
   far: { ...PAPER, distance_m: 250, split: "optimal" },
   five: { ...PAPER, segments: 5, rate: 0.6, split: "optimal" },
 };
