@@ -29,8 +29,8 @@ from slimfl.radio import (
 from slimfl.radio.effective import effective_sinr, effective_snr
 from slimfl.radio.fading import PROFILES
 from slimfl.radio.selective import DRAWS, selective_probabilities
-from slimfl.radio.waveform.channel import exchange
 from slimfl.radio.waveform.curve import Curve
+from slimfl.radio.waveform.exchange import exchange
 from slimfl.radio.waveform.modem import Modem
 from slimfl.rng import generator
 

@@ -14,8 +14,8 @@ from slimfl.population import Population
 from slimfl.radio import InTurnAtLowerPower, Signal, Superposition, build_channel, coding, from_db
 from slimfl.radio.orthogonal import InTurnInShorterTime
 from slimfl.radio.waveform import sionna_blocks
-from slimfl.radio.waveform.channel import exchange
 from slimfl.radio.waveform.code import CRC_BITS, code_of
+from slimfl.radio.waveform.exchange import exchange
 from slimfl.radio.waveform.layers import groups_of
 from slimfl.radio.waveform.modem import Modem
 from slimfl.radio.waveform.transmission import blocks_of, content_of, layers_of, superposed
@@ -146,6 +146,14 @@ def test_attempts_add_up_symbol_by_symbol():
         once, _ = exchange(SMALL, signal, payload, flat(half_db), random)
         twice, used = exchange(SMALL, signal, payload, 2 * flat(half_db), random)
         assert (len(once), len(twice), used) == (0, 1, 2)
+
+
+def test_an_update_that_makes_no_sense_is_left_for_the_server_to_refuse():
+    """Its messages are empty, and there is no code for nothing."""
+    empty = [np.zeros(0, np.uint8)] * 2
+    arrived, used = exchange(SMALL, two(), empty, flat(20), np.random.default_rng(0))
+    assert [len(each) for each in arrived] == [0, 0]
+    assert used == 1
 
 
 @pytest.mark.parametrize(

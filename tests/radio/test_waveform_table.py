@@ -9,9 +9,9 @@ from slimfl.config import RadioSection
 from slimfl.errors import RequestError
 from slimfl.radio import Gap, Signal, Superposition, build_decoder, from_db, outage_link
 from slimfl.radio.waveform import cache
-from slimfl.radio.waveform.channel import exchange
 from slimfl.radio.waveform.code import code_of
 from slimfl.radio.waveform.curve import Curve, fitted, measure
+from slimfl.radio.waveform.exchange import exchange
 from slimfl.radio.waveform.modem import Modem
 from slimfl.radio.waveform.table import WaveformTable
 

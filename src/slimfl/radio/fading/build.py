@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from slimfl.config import RadioSection
+from slimfl.errors import RequestError
 from slimfl.radio.fading.model import GaussianFading
 from slimfl.radio.fading.nakagami import Nakagami
 from slimfl.radio.fading.none import NoFading
@@ -27,6 +28,11 @@ FADING: dict[str, Callable[[RadioSection], GaussianFading]] = {
 
 def build_fading(section: RadioSection) -> GaussianFading:
     """The distribution of the gain without shadowing."""
+    if section.fading not in FADING:
+        raise RequestError(
+            f"radio.fading = {section.fading!r} has no single gain; use slimfl.radio.build_channel "
+            "or outage_link"
+        )
     return FADING[section.fading](section)
 
 

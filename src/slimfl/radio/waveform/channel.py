@@ -1,8 +1,7 @@
 """A channel of real symbols: what arrives is what a receiver decodes, bit for bit.
 
-Gains are those that the formula would meet under the same seed. The noise of every attempt is drawn
-per (seed, round, device). Further attempts are combined symbol by symbol before they are decoded:
-with y_k = sqrt(g_k) x + n_k, the sum of sqrt(g_k) y_k has the gain g_1 + ... + g_n.
+Gains are those that the formula would meet under the same seed. Noise is drawn per (seed, round,
+device).
 """
 
 from collections.abc import Sequence
@@ -17,11 +16,10 @@ from slimfl.radio.outage import OutageChannel, alike
 from slimfl.radio.selective import SelectiveChannel
 from slimfl.radio.signals import Signal
 from slimfl.radio.waveform.code import code_of
-from slimfl.radio.waveform.layers import Group, groups_of
+from slimfl.radio.waveform.exchange import exchange
+from slimfl.radio.waveform.layers import groups_of
 from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.reception import successive
-from slimfl.radio.waveform.sionna_blocks import Symbols, require
-from slimfl.radio.waveform.transmission import blocks_of, content_of, layers_of, superposed
+from slimfl.radio.waveform.sionna_blocks import require
 
 
 @dataclass(frozen=True)
@@ -63,73 +61,14 @@ class WaveformChannel:
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """None: there is no formula. What cannot be coded is refused before anybody trains."""
-        for group, bits in _grouped(signal, signal.message_bits):
-            for size, rate in zip(bits or (), group.rates, strict=bool(bits)):
-                code_of(self.modem, int(size), rate)
+        rates = [rate for group in groups_of(signal.coding) for rate in group.rates]
+        for size, rate in zip(signal.message_bits, rates, strict=False):  # none where not known
+            code_of(self.modem, int(size), rate)
         return None
 
     def noise_to_power(self, devices: Population) -> Floats:
         """c / P of every device."""
         return self.formula.noise_to_power(devices)
-
-
-def exchange(
-    modem: Modem,
-    signal: Signal,
-    payload: Payload,
-    attempts: Sequence[Floats],
-    random: np.random.Generator,
-) -> tuple[Payload, int]:
-    """The messages that arrive of one signal, and the attempts that it took.
-
-    An attempt has the signal-to-noise ratio of every subcarrier; symbols take them in turn.
-    """
-    groups = []
-    for group, contents in _grouped(signal, payload):
-        layers = layers_of(modem, group, [8 * len(each) for each in contents])
-        blocks = [blocks_of(layer.code, each) for layer, each in zip(layers, contents, strict=True)]
-        groups.append((group, layers, superposed(layers, blocks), contents))
-    combined = [np.zeros_like(symbols) for _, _, symbols, _ in groups]
-    gains = [np.zeros(len(symbols), np.float32) for _, _, symbols, _ in groups]
-    best: Payload = []
-    used = 0
-    for snr in attempts:
-        used += 1
-        arrived: Payload = []
-        for place, (group, layers, symbols, contents) in enumerate(groups):
-            gain = np.resize(snr, len(symbols)).astype(np.float32)
-            got = np.sqrt(gain) * symbols + _noise(len(symbols), random)
-            combined[place] += np.sqrt(gain) * got
-            gains[place] += gain
-            if len(arrived) < sum(len(each[3]) for each in groups[:place]):
-                continue  # an earlier group was not decoded whole
-            scale = np.sqrt(np.maximum(gains[place], np.float32(1e-30)))
-            signal_now = (combined[place] / scale).astype(np.complex64)
-            found = successive(layers, signal_now, gains[place], 1.0, group.residual)
-            arrived += [
-                content_of(each, len(content))
-                for each, content in zip(found, contents, strict=False)
-            ]
-        best = max(best, arrived, key=len)
-        if len(best) == len(payload):
-            break
-    return best, used
-
-
-def _grouped(signal: Signal, values: Sequence) -> list[tuple[Group, Sequence]]:  # type: ignore[type-arg]
-    """Every group of messages with its part of some values, one per message."""
-    found, begin = [], 0
-    for group in groups_of(signal.coding):
-        end = begin + len(group.rates)
-        found.append((group, values[begin:end]))
-        begin = end
-    return found
-
-
-def _noise(count: int, random: np.random.Generator) -> Symbols:
-    """Complex noise of power 1."""
-    drawn = random.standard_normal((count, 2), np.float32) * np.float32(0.5**0.5)
-    return drawn.view(np.complex64)[:, 0]
 
 
 def waveform_channel(

@@ -1,0 +1,107 @@
+"""`slimfl link --waveform`: symbols, table and formula, and the gap between them."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from slimfl.cli import main, waveform_link
+from slimfl.radio import Gap, Superposition, from_db
+from slimfl.radio.waveform import cache, sionna_blocks
+from slimfl.radio.waveform.code import code_of
+from slimfl.radio.waveform.comparison import compare, exchange_blocks, gap_thresholds
+from slimfl.radio.waveform.modem import Modem
+
+SMALL = Modem(2, 128)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache.curve_of.cache_clear()
+    yield
+    cache.curve_of.cache_clear()
+
+
+@pytest.mark.parametrize("gap_db", [0.0, 1.5, 4.0])
+def test_thresholds_with_a_gap_are_where_the_decoder_begins(gap_db):
+    coding = Superposition((1.0, 1.0), (0.7, 0.3))
+    for message, threshold in enumerate(gap_thresholds(coding, gap_db)):
+        if np.isinf(threshold):
+            found = Gap(gap_db).probabilities(coding, (), np.array([1e12]))
+            assert found[0, message] == 0
+            continue
+        around = threshold * np.array([0.999, 1.001])
+        assert Gap(gap_db).probabilities(coding, (), around)[:, message].tolist() == [0, 1]
+    if gap_db == 0:
+        np.testing.assert_allclose(gap_thresholds(coding, 0), coding.thresholds(1.0))
+
+
+def test_links_side_by_side_do_not_disturb_each_other():
+    """Hopeless, middling and good links in one batch: each delivers what it would alone."""
+    coding = Superposition((1.0, 1.0), (0.8, 0.2))
+    snr = np.array([from_db(db) for db in (-5, 8, 22, -5, 22, 8)])
+    decoded, altered = exchange_blocks(
+        code_of(SMALL, 104, 1.0), coding, snr, np.random.default_rng(0)
+    )
+    assert decoded.tolist() == [0, 1, 2, 0, 2, 1]
+    assert altered == 0
+
+
+def test_the_gap_brings_the_formula_to_the_symbols():
+    found = compare(SMALL, 1.0, [(0.8, 0.2)], (10.0,), 100)
+    assert found.altered_bits == 0
+    # with 100 links in as many slices, only those near a threshold are a matter of luck
+    np.testing.assert_allclose(found.table, found.symbols, atol=0.06)
+    assert (found.formula > found.symbols).all()
+    gap_db = found.fitted_gap_db()
+    assert 0.8 < gap_db < 3.5
+    assert np.abs(found.with_gap(gap_db) - found.symbols).max() < 0.05
+
+
+def test_the_command_prints_the_comparison(monkeypatch, capsys):
+    monkeypatch.setattr(waveform_link, "SNR_DB", (10.0,))
+    monkeypatch.setattr(waveform_link, "SHARES", (0.3, 0.8))  # 0.3 drowns and is left out
+    monkeypatch.setattr(waveform_link, "MODULATIONS", (2,))
+    monkeypatch.setattr(waveform_link, "BLOCK_BITS", 128)
+    monkeypatch.setattr(cache, "BLOCKS", 8)
+    arguments = ["slimfl", "link", "--waveform", "--spectral-efficiency", "1", "--draws", "12"]
+    for extra in (["--json"], []):
+        monkeypatch.setattr(sys, "argv", arguments + extra)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code in (0, None)
+        printed = capsys.readouterr().out
+        if extra:
+            [document] = json.loads(printed)["waveform"]
+            assert [point["split"] for point in document["points"]] == [[0.8, 0.2]] * 2
+            assert document["links_per_point"] == 12
+        else:
+            assert "4-QAM at code rate 0.615" in printed
+            assert "One SINR gap of" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--spectral-efficiency", "1,1.2"], "one rate"),
+        (["--spectral-efficiency", "6"], "can be decoded"),
+        (["--spectral-efficiency", "2"], "raise radio.modulation"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(monkeypatch, capsys, arguments, words):
+    monkeypatch.setattr(sys, "argv", ["slimfl", "link", "--waveform", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(sionna_blocks, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["slimfl", "link", "--waveform"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "slimfl[waveform]" in capsys.readouterr().err
