@@ -9,8 +9,8 @@ FedAvgM: T. Hsu et al., 2019. FedAdam: S. Reddi et al., "Adaptive federated opti
               model += rate sqrt(1 - b2^(t+1)) / (1 - b1^(t+1)) m / (sqrt(v) + tau)
 
 Parameters of which nothing arrived, and their moments, do not change. `t` counts per parameter the
-rounds in which something arrived. Statistics of batch normalisation are measured by devices and have
-no gradient, so they are taken as merged.
+rounds in which something arrived. Statistics of batch normalisation have no gradient, so they are
+taken as merged.
 """
 
 from dataclasses import dataclass, field
