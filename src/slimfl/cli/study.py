@@ -97,7 +97,7 @@ def status(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say how far the runs of studies are, and how long the rest will take."""
+    """Say how far the runs are, and how long the rest will take."""
     from slimfl.engines.cores import available_cores
     from slimfl.reproduction.cells.status import status as look
     from slimfl.studies import STUDIES
@@ -117,7 +117,10 @@ def pack(
     archive: Annotated[Path, typer.Option(help="Folder to pack into.")] = ARCHIVE,
     json: Json = False,
 ) -> None:
-    """Pack the runs of scale `standard` into the archive, finished or not."""
+    """Pack the runs of `standard` into the archive.
+
+    Unfinished runs are packed too.
+    """
     from slimfl.cli.reproduce import show_packed
     from slimfl.studies import STUDIES
     from slimfl.studies import study as by_name
