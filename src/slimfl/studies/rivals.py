@@ -75,13 +75,16 @@ ENTRIES = {
 }
 
 
-def runs_of(scale: StudyScale, population: str, entry: Entry) -> list[Cell]:
+def runs_of(
+    scale: StudyScale, population: str, entry: Entry, seeds: int | None = None
+) -> list[Cell]:
     """One method in one population, under every seed.
 
     With twice the devices of the reproduction, each takes half the steps.
     """
     return scale.each_seed(
         entry.method,
+        seeds=scale.rival_seeds if seeds is None else seeds,
         data__alpha=ALPHA,
         federation__devices=DEVICES,
         population__preset=population,

@@ -18,6 +18,8 @@ class StudyScale:
     steps: int
     """Local steps of 16 images per device and round, with 10 devices."""
     seeds: int
+    rival_seeds: int
+    """Of the study of rivals: more, because its differences are small."""
     test_samples: int | None
     evaluate_every: int
     last: int
@@ -44,9 +46,10 @@ class StudyScale:
         }
         return cell_of(**(values | changes))
 
-    def each_seed(self, method: str, **changes: Any) -> list[Cell]:
+    def each_seed(self, method: str, *, seeds: int | None = None, **changes: Any) -> list[Cell]:
         """The same run under every seed."""
-        return [self.cell(method, seed, **changes) for seed in range(self.seeds)]
+        count = self.seeds if seeds is None else seeds
+        return [self.cell(method, seed, **changes) for seed in range(count)]
 
     @property
     def words(self) -> str:
@@ -54,7 +57,7 @@ class StudyScale:
         tested = "all" if self.test_samples is None else f"the first {self.test_samples:,}"
         return (
             f"Fashion-MNIST at half its sides (14 x 14), {self.rounds} rounds of {self.steps} "
-            f"local steps of 16 images unless a table says otherwise, {self.seeds} seeds, tested "
+            f"local steps of 16 images unless a table says otherwise, {self.seeds} seeds ({self.rival_seeds} for rivals), tested "
             f"on {tested} test images every {self.evaluate_every} rounds. A final accuracy is the "
             f"mean of the last {self.last} tests."
         )
@@ -66,6 +69,7 @@ SCALES = {
         rounds=4,
         steps=5,
         seeds=2,
+        rival_seeds=2,
         test_samples=500,
         evaluate_every=2,
         last=1,
@@ -75,6 +79,7 @@ SCALES = {
         rounds=50,
         steps=100,
         seeds=3,
+        rival_seeds=5,
         test_samples=None,
         evaluate_every=5,
         last=3,

@@ -35,7 +35,8 @@ WIDTHS = ("0.5x", "1.0x")
 
 def split_runs(scale: StudyScale, scene: str, split: str) -> list[Cell]:
     """One split in one scene, under every seed."""
-    return runs_of(scale, "cell", Entry(split, "slimfl", {**SPLITS[split], **SCENES[scene]}))
+    entry = Entry(split, "slimfl", {**SPLITS[split], **SCENES[scene]})
+    return runs_of(scale, "cell", entry, scale.seeds)
 
 
 def cells(scale: StudyScale) -> list[Cell]:
