@@ -57,9 +57,10 @@ class StudyScale:
         tested = "all" if self.test_samples is None else f"the first {self.test_samples:,}"
         return (
             f"Fashion-MNIST at half its sides (14 x 14), {self.rounds} rounds of {self.steps} "
-            f"local steps of 16 images unless a table says otherwise, {self.seeds} seeds ({self.rival_seeds} for rivals), tested "
-            f"on {tested} test images every {self.evaluate_every} rounds. A final accuracy is the "
-            f"mean of the last {self.last} tests."
+            "local steps of 16 images per device with 10 devices, half as many steps with 20, "
+            f"unless a table says otherwise; {self.seeds} seeds, {self.rival_seeds} for rivals; "
+            f"tested on {tested} test images every {self.evaluate_every} rounds. A final accuracy "
+            f"is the mean of the last {self.last} tests."
         )
 
 
