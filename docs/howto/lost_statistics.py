@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--dataset", default="synthetic")
+    parser.add_argument("--alpha", type=float, default=1.0)
     asked = parser.parse_args()
     print("network noise_dbm seed lost1 lost2 merged-0.5x merged-1.0x anew-0.5x anew-1.0x")
     for noise_dbm in asked.noise_dbm:
@@ -54,6 +55,7 @@ def main() -> None:
                     data__downscale=4,
                     model__name=name,
                     noise_dbm=noise_dbm,
+                    alpha=asked.alpha,
                     seed=seed,
                     rounds=asked.rounds,
                     steps=asked.steps,

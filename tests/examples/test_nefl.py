@@ -82,3 +82,12 @@ def test_the_merge_against_a_loop_over_named_tensors():
 def test_another_network_than_it_was_told_of_is_refused():
     with pytest.raises(RequestError, match="give network, in_channels and classes"):
         simulation(model__name="ul-mobilenet")
+
+
+def test_parts_of_blocks_are_refused():
+    from slimfl.methods import Arrival, Arrivals
+
+    sim = simulation()
+    part = Arrival(sim.population.device(0), sim.global_model, np.arange(7), 1.0)
+    with pytest.raises(RequestError, match="merges whole blocks"):
+        sim.merge(Arrivals(sim.global_model, iter([part])))

@@ -61,7 +61,10 @@ class NeFL:
         mean = RunningMean(model)
         sizes = [len(block) for block, _ in self.voices]
         for arrival in arrivals:
-            width = sizes.index(len(model[arrival.where]))  # a message arrives whole or not at all
+            count = len(model[arrival.where])
+            if count not in sizes:  # what arrived earlier is mixed from several widths
+                raise RequestError('nefl merges whole blocks: set federation.absent = "skip"')
+            width = sizes.index(count)
             mean.add(arrival.parameters, self.voices[width][1], arrival.weight)
         return mean.result(), state
 
