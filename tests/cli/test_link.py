@@ -143,6 +143,7 @@ WRONG = {
     "sizes": (keys("rates=by-size"), "by-size"),
     "pairs": (keys("users_per_slot=2"), "users_per_slot"),
     "per device": (keys("split=per-device"), "optimal-numeric"),
+    "table": (keys("decoder=table", "decoder_table=[[0,0.1,0.1],[9,1,1]]"), "radio.decoder"),
     "adaptive": (keys("model=rate-adaptive"), "radio.model"),
     "own": (keys("model=os:system"), "radio.model"),
     "counts": ([*keys("split=[0.8,0.2]"), "--segments", "3"], "make them agree"),

@@ -242,6 +242,23 @@ def test_it_starts_with_the_link_of_the_command(browser, tmp_path):
     assert found == pytest.approx(expected.tolist(), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("segments", "split"),
+    [(1, None), (3, None), (3, "optimal"), (2, "optimal-numeric"), (4, "along")],
+)
+def test_it_starts_with_the_split_of_the_command(browser, tmp_path, segments, split):
+    if split == "along":  # what the page's own command line prints
+        split = python_link(START | {"segments": 4, "share": 0.55, "rate": 0.5})[0].split
+        split = tuple(round(share, 9) for share in split)
+    section = RadioSection(split=split, spectral_efficiency=0.5)
+    page = opened(browser, write_explorer(section, segments, 10, tmp_path / "x.html"))
+    coding = signal(section, tuple((i,) for i in range(segments)), segments).coding
+    expected = outage_link(section).decoding_probabilities(coding)
+    for i, p in enumerate(expected.tolist()):
+        cell = f"tr[data-key='slimfl-{i + 1}'] td:nth-child(3)"
+        assert value(page, cell) == pytest.approx(p, rel=1e-6)
+
+
 def test_the_page_is_alone(browser, page_file):
     page = opened(browser, page_file)
     names = "return performance.getEntriesByType('resource').map(e => e.name)"
@@ -259,6 +276,7 @@ def test_the_page_fits_the_screen(browser, page_file, width):
 
 
 REFUSED = {
+    "shares": ({"split": (0.6, 0.3, 0.1), "spectral_efficiency": 0.3}, 3, "as the optimal split"),
     "six": ({}, 6, "at most 5"),
     "shadow": ({"shadowing_db": 4.0}, 2, "radio.shadowing_db"),
     "path loss": ({"path_loss": "free-space"}, 2, "radio.path_loss"),

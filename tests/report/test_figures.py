@@ -1,14 +1,16 @@
 """Static figures: what they draw, and the files they write."""
 
+import numpy as np
 import pytest
 
 from slimfl.config import RadioSection
 from slimfl.errors import RequestError
-from slimfl.radio import optimal_split
+from slimfl.radio import coding, optimal_split, section_probabilities
 from slimfl.report import (
     accuracy_figure,
     bound_figure,
     partition_figure,
+    preference_figure,
     probability_figure,
     save,
     split_figure,
@@ -62,6 +64,53 @@ def test_probabilities_at_the_poor_channel_are_table_6():
     assert list(at_poor.values()) == pytest.approx([0.810, 0.632, 0.912, 0.704], abs=1e-3)
     marks = [text.get_text() for text in axes.texts]
     assert marks == ["good (-51)", "poor (-40)", "now (-45)"]
+
+
+LINKS = {
+    "line of sight": {"fading": "rician", "rician_k_db": 9.0},
+    "residual": {"residual_interference": 0.05},
+    "attempts": {"max_attempts": 2},
+    "in turn": {"multiplexing": "orthogonal-energy"},
+    "shadow": {"shadowing_db": 6.0},
+}
+
+
+@pytest.mark.parametrize("keys", LINKS.values(), ids=LINKS)
+def test_the_split_curve_is_that_of_the_link(keys):
+    section = RadioSection(split="optimal-numeric", **keys)
+    (axes,) = split_figure(section, (1.5, 1.5)).axes
+    curve = axes.lines[0]
+    for i in (10, 25, 40):
+        share = float(curve.get_xdata()[i * len(curve.get_xdata()) // 50])
+        height = curve.get_ydata()[i * len(curve.get_xdata()) // 50]
+        try:
+            sent = coding(section, (1.5, 1.5), (share, 1 - share))
+        except RequestError:
+            assert np.isnan(height)
+            continue
+        assert height == pytest.approx((1 / section_probabilities(section, sent)).sum())
+    marks = {line.get_label().split(":")[0]: line for line in axes.lines[1:]}
+    assert float(np.nanmin(curve.get_ydata())) >= marks["numeric optimum"].get_ydata()[0] - 1e-6
+    assert ("closed form" in marks) == ("multiplexing" not in keys)
+
+
+def test_the_noise_that_is_drawn_suits_the_path_loss():
+    section = RadioSection(path_loss="free-space", noise_density_dbm_hz=-174, noise_figure_db=9)
+    (axes,) = probability_figure(section, (1.5, 1.5)).axes
+    low, high = axes.get_xlim()
+    assert low < section.noise < high
+    whole = axes.lines[3].get_ydata()
+    assert whole[0] > 0.99
+    assert whole[-1] < 0.01
+    assert [text.get_text() for text in axes.texts] == [f"now ({section.noise:.4g})"]
+
+
+def test_the_map_marks_the_present_place_and_names_what_is_in_it():
+    (axes,) = preference_figure(RadioSection(noise_dbm=-45.0), (0.5, 1.0), 10).axes
+    _, labels = axes.get_legend_handles_labels()
+    assert labels == ["SlimFL", "Vanilla FL-0.5x", "Vanilla FL-1.0x", "tie: D within 1%", "now"]
+    (star,) = (line for line in axes.lines if line.get_label() == "now")
+    assert (star.get_xdata()[0], star.get_ydata()[0]) == (-45.0, 1.5)
 
 
 def test_rates_and_widths_of_the_caller_count():

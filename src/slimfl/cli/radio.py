@@ -209,6 +209,11 @@ def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
             f"slimfl link describes radio.model = outage, and this is {section.model!r}; "
             "set it to outage"
         )
+    if section.decoder == "table":
+        raise RequestError(
+            "slimfl link compares signals, and a decoder table was measured with one of them; "
+            "set radio.decoder to outage or normal"
+        )
     if section.users_per_slot > 1:
         raise RequestError(
             "slimfl link describes one device at a time; set radio.users_per_slot to 1"

@@ -3,6 +3,7 @@
 Matplotlib is imported only when something is drawn with it.
 """
 
+from slimfl.report.explorer import write_explorer
 from slimfl.report.figures import (
     accuracy_figure,
     bound_figure,
@@ -33,5 +34,6 @@ __all__ = [
     "probability_figure",
     "save",
     "split_figure",
+    "write_explorer",
     "write_report",
 ]

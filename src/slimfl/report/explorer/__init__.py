@@ -7,12 +7,15 @@ The page computes by itself: `link.js` has the formulas of `slimfl.radio` and `s
 import json
 from pathlib import Path
 
+import numpy as np
+
 from slimfl.config import RadioSection
 from slimfl.errors import RequestError
-from slimfl.radio import power_split, segment_rates
+from slimfl.radio import optimal_split, power_split, segment_rates
 from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
 from slimfl.report.pages.page_shell import asset, page_shell
+from slimfl.theory.preference import splits_along
 
 #: In this order, each uses what stands before it.
 _SCRIPTS = ("special", "link", "drawing", "explorer")
@@ -72,13 +75,23 @@ def _settings(section: RadioSection, segments: int, devices: int) -> dict[str, f
             "--explore"
         )
     split = power_split(section, rates)
+    is_optimal = split == optimal_split(rates)
+    if (
+        segments > 2
+        and not is_optimal
+        and not np.allclose(split, splits_along(rates, np.array(split[:1]))[0], rtol=0, atol=1e-6)
+    ):
+        raise RequestError(
+            "the page divides what segment 1 leaves of the power as the optimal split does; "
+            "give --split optimal, or leave out --explore"
+        )
     values = {key: getattr(section, key) for key in _SLIDERS}
     return values | {
         "noise_dbm": section.noise,
         "rate": rates[0],
         "segments": segments,
         "devices": devices,
-        "split": "optimal" if section.split == "optimal" or segments != 2 else "share",
+        "split": "optimal" if is_optimal else "share",
         "share": split[0] if segments > 1 else 0.8,
     }
 
