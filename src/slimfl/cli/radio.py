@@ -93,7 +93,7 @@ def link(
     if waveform:
         from slimfl.cli.waveform_link import compare_waveform
 
-        compare_waveform(section, count, draws, json)
+        compare_waveform(section, count, draws, seed, json)
         return
     model = outage_link(section)
     rates = segment_rates(section, count)
