@@ -120,7 +120,7 @@ def test_an_unreadable_run_has_no_details(tmp_path):
 @pytest.mark.parametrize(
     "unequal",
     [{"population__preset": "cell"}, {"radio__split": "per-device"}, {"radio__max_attempts": 2},
-     {"radio__shadowing_db": 6.0}],
+     {"radio__shadowing_db": 6.0}, {"radio__fading": "tdl-a"}],
 )  # fmt: skip
 def test_no_threshold_is_drawn_where_there_is_not_one_for_all(unequal):
     (alike,), (other,) = config.load(None), config.load(None, **unequal)

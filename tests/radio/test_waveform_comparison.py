@@ -87,7 +87,7 @@ def test_the_command_prints_the_comparison(monkeypatch, capsys):
     [
         (["--spectral-efficiency", "1,1.2"], "one rate"),
         (["--spectral-efficiency", "6"], "can be decoded"),
-        (["--spectral-efficiency", "2"], "raise radio.modulation"),
+        (["--spectral-efficiency", "0.3"], "raise radio.spectral_efficiency"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(monkeypatch, capsys, arguments, words):

@@ -115,7 +115,7 @@ def link(
     if waveform:
         from slimfl.cli.waveform_link import compare_waveform
 
-        compare_waveform(section, count, draws, json)
+        compare_waveform(section, count, draws, seed, json)
         return
     if explore:
         from slimfl.report.explorer import write_explorer

@@ -7,6 +7,7 @@ from slimfl.cli.output import show, show_json
 if TYPE_CHECKING:
     from slimfl.config import RadioSection
     from slimfl.radio.waveform.comparison import Comparison
+    from slimfl.radio.waveform.modem import Modem
 
 #: What is compared: mean ratios P/c, shares of segment 1, and coded bits per symbol.
 SNR_DB = (8.0, 12.0, 16.0, 20.0)
@@ -16,7 +17,9 @@ MODULATIONS = (2, 4)
 BLOCK_BITS, MOST_DRAWS = 512, 200
 
 
-def compare_waveform(section: "RadioSection", segments: int, draws: int, json: bool) -> None:
+def compare_waveform(
+    section: "RadioSection", segments: int, draws: int, seed: int, json: bool
+) -> None:
     """Compare at the rate and the split that the options give, or at three splits of two."""
     from slimfl.errors import RequestError
     from slimfl.radio.waveform.comparison import compare
@@ -27,17 +30,35 @@ def compare_waveform(section: "RadioSection", segments: int, draws: int, json: b
     rate = section.spectral_efficiency
     if isinstance(rate, tuple):
         raise RequestError("--waveform compares segments of one rate; give --spectral-efficiency 1")
-    found: list[Comparison] = []
-    for bits_per_symbol in MODULATIONS:
-        modem = Modem(bits_per_symbol, BLOCK_BITS, section.decoder_iterations)
-        splits = _splits(section, rate, segments)
-        found.append(compare(modem, rate, splits, SNR_DB, min(draws, MOST_DRAWS)))
-    documents = [_document(each) for each in found]
+    splits = _splits(section, rate, segments)
+    modems = [Modem(bits, BLOCK_BITS, section.decoder_iterations) for bits in MODULATIONS]
+    documents = [
+        _document(compare(modem, rate, splits, SNR_DB, min(draws, MOST_DRAWS), seed))
+        for modem in _with_a_code(modems, rate)
+    ]
     if json:
         show_json({"waveform": documents})
     else:
         for document in documents:
             _show(document)
+
+
+def _with_a_code(modems: "list[Modem]", rate: float) -> "list[Modem]":
+    """Those that have a code for the rate; refused where none has."""
+    from slimfl.errors import RequestError
+    from slimfl.radio.waveform.code import CRC_BITS, code_of
+
+    able, reason = [], None
+    for modem in modems:
+        try:
+            code_of(modem, modem.block_bits - CRC_BITS, rate)
+        except RequestError as error:
+            reason = error
+        else:
+            able.append(modem)
+    if not able and reason is not None:
+        raise reason
+    return able
 
 
 def _splits(section: "RadioSection", rate: float, segments: int) -> list[tuple[float, ...]]:
