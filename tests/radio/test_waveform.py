@@ -175,6 +175,25 @@ def test_layers_have_the_sinr_of_the_formula(kind):
     np.testing.assert_allclose(np.stack(found, -1), kind.sinr(snr))
 
 
+def test_the_demapper_counts_the_other_layers_as_noise(monkeypatch):
+    """What it is told for every layer is 1 / SINR of the formula, with unit symbols."""
+    given, real = [], sionna_blocks.demap
+
+    def watched(bits_per_symbol, symbols, noise):
+        given.append((np.mean(np.abs(symbols) ** 2), noise))
+        return real(bits_per_symbol, symbols, noise)
+
+    monkeypatch.setattr(sionna_blocks, "demap", watched)
+    signal = two((0.8, 0.2), residual=0.02)
+    arrived, _ = exchange(
+        SMALL, signal, random_payload(7, 29, 29), flat(16), np.random.default_rng(0)
+    )
+    assert len(arrived) == len(given) == 2
+    for (power, noise), sinr in zip(given, signal.coding.sinr(from_db(16)), strict=True):
+        np.testing.assert_allclose(noise, 1 / sinr, rtol=1e-5)
+        assert power == pytest.approx(1 + 1 / sinr, rel=0.2)
+
+
 # the channel
 
 
