@@ -32,9 +32,8 @@ def test_the_page_has_the_tables_that_the_example_prints():
     printed = [part for part in done.stdout.split("\n\n") if part.startswith("|")]
     assert len(printed) == 6
     page = (ROOT / "docs/howto/what-survives.md").read_text()
-    shown = [part for part in page.split("\n\n") if part.startswith("| link |")]
-    assert len(shown) == 4
-    assert [part.strip() for part in shown] == [part.strip() for part in printed[:4]]
+    for table in printed[:4]:  # the costs of the good channel are in words
+        assert table.strip() in page
 
 
 def test_json_has_every_number(monkeypatch, capsys, example):
