@@ -28,15 +28,14 @@ def test_the_table_of_networks():
 def test_the_table_of_lost_statistics_follows_from_the_committed_runs():
     lines = (PAGE.parents[1] / "results/lost-statistics.txt").read_text().splitlines()[1:]
     runs = [line.split() for line in lines]
-    rows = re.findall(
-        r"^\| (-\d+) dBm \| (\d+)% \| (.*) \| (.*) \| (.*) \|$", PAGE.read_text(), re.M
-    )
-    assert len(rows) == 3
-    for noise, lost, *accuracies in rows:
-        columns = [("ul-mobilenet", 6), ("us-mobilenet", 6), ("us-mobilenet", 8)]
+    row = r"^\| alpha (\S+) \| (-\d+) dBm \| (\d+)% \| (.*) \| (.*) \| (.*) \|$"
+    rows = re.findall(row, PAGE.read_text(), re.M)
+    assert len(rows) == 4
+    for alpha, noise, lost, *accuracies in rows:
+        columns = [("ul-mobilenet", 7), ("us-mobilenet", 7), ("us-mobilenet", 9)]
         for text, (network, column) in zip(accuracies, columns, strict=True):
-            mine = [run for run in runs if run[:2] == [network, noise]]
+            mine = [run for run in runs if run[:3] == [network, alpha, noise]]
             assert len(mine) == 3
             values = [100 * float(run[column]) for run in mine]
             assert text == f"{mean(values):.1f} ± {stdev(values):.1f}"
-            assert lost == f"{100 * mean(float(run[4]) for run in mine):.0f}"
+            assert lost == f"{100 * mean(float(run[5]) for run in mine):.0f}"
