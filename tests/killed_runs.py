@@ -1,4 +1,4 @@
-"""Runs of the parts in `docs/howto/mylab` by the command, killed on the way, and compared."""
+"""Runs of the parts in `docs/howto` by the command, killed on the way, and compared."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ from slimfl.federation import RunFolder
 HOWTO = Path(__file__).parents[1] / "docs/howto"
 
 
-def command(*arguments):
+def command(*arguments, trust="mylab"):
     code = "from slimfl.cli import main; main()"
     paths = os.pathsep.join(filter(None, [str(HOWTO), os.environ.get("PYTHONPATH", "")]))
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     environment.pop("SLIMFL_TRUST", None)
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments), "--trust", "mylab"],
+        [sys.executable, "-c", code, *map(str, arguments), "--trust", trust],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--dataset", default="synthetic")
     parser.add_argument("--alpha", type=float, default=1.0)
     asked = parser.parse_args()
-    print("network noise_dbm seed lost1 lost2 merged-0.5x merged-1.0x anew-0.5x anew-1.0x")
+    print("network alpha noise_dbm seed lost1 lost2 merged-0.5x merged-1.0x anew-0.5x anew-1.0x")
     for noise_dbm in asked.noise_dbm:
         for name in NETWORKS:
             for seed in asked.seeds:
@@ -74,7 +74,7 @@ def main() -> None:
                     measured_anew(run.network, width, batches)
                 anew = [accuracy(run.network, width, x, y) for width in (0.5, 1.0)]
                 numbers = " ".join(f"{value:.3f}" for value in (*lost, *as_merged, *anew))
-                print(f"{name} {noise_dbm:g} {seed} {numbers}", flush=True)
+                print(f"{name} {asked.alpha:g} {noise_dbm:g} {seed} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ FILE = HOWTO / "nefl.toml"
 
 
 @pytest.fixture(autouse=True)
-def _mylab(monkeypatch):
+def _eighth(monkeypatch):
     monkeypatch.syspath_prepend(str(HOWTO))
-    with trusting(["mylab"]):
+    with trusting(["eighth"]):
         yield
 
 
 def test_it_is_one_file_of_less_than_120_lines_that_changes_nothing_inside():
-    text = (HOWTO / "mylab/nefl.py").read_text()
+    text = (HOWTO / "eighth/nefl.py").read_text()
     assert len(text.splitlines()) < 120
     package = Path(__file__).parents[2] / "src/slimfl"
     assert not [path for path in package.rglob("*.py") if "nefl" in path.read_text().lower()]
@@ -30,11 +30,12 @@ def test_it_is_one_file_of_less_than_120_lines_that_changes_nothing_inside():
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
-    finished(command("run", FILE, "--out", tmp_path / "whole"))
-    killed_after(command("run", FILE, "--out", tmp_path / "killed"), tmp_path / "killed", 4)
+    finished(command("run", FILE, "--out", tmp_path / "whole", trust="eighth"))
+    process = command("run", FILE, "--out", tmp_path / "killed", trust="eighth")
+    killed_after(process, tmp_path / "killed", 4)
     [whole], [killed] = ((tmp_path / name).glob("*/") for name in ("whole", "killed"))
     assert 3 <= RunFolder.open(killed).checkpointed_round() < 12
-    finished(command("resume", killed))
+    finished(command("resume", killed, trust="eighth"))
     assert lines(whole) == lines(killed)
     left, right = last_checkpoint(whole), last_checkpoint(killed)
     assert left.keys() == right.keys()

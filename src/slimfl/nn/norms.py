@@ -36,7 +36,7 @@ class SlimGroupNorm(nn.Module):
         if channels % per_group:
             raise RequestError(
                 f"{self} has {per_group} channels per group, and width {width} has {channels} "
-                "channels: choose groups that every width has whole"
+                "channels: choose groups that every width has whole, or other widths"
             )
         return {"weight": (channels,), "bias": (channels,)}
 

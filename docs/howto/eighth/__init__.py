@@ -1,0 +1,1 @@
+"""A rival written outside slimfl: see the how-to guide on rivals."""
