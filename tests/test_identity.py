@@ -26,6 +26,7 @@ FREE = {
 
 #: What must be set as well, before and after the change.
 NEEDS = {
+    "radio.downlink_missed": {"radio.downlink": "lossy"},
     "federation.stop_on_convergence": {"federation.convergence_window": 7},
     "method_options": {"method": "some.module:Method"},
     "data.options": {"data.dataset": "some.module:dataset"},
@@ -100,6 +101,7 @@ COUNTS = {
     "radio.bandwidth_hz": 7.0,
     "radio.spectral_efficiency": 1.0,
     "radio.split": [0.7, 0.3],
+    "radio.split_drift_db": 1.5,
     "radio.split_objective": "delivered",
     "radio.split_weights": [1.0, 2.0],
     "radio.first_outage": 0.2,
@@ -136,6 +138,7 @@ COUNTS = {
     "radio.speed_m_s": 7.0,
     "radio.area_radius_m": 70.0,
     "radio.downlink": "lossy",
+    "radio.downlink_missed": "own-model",
     "radio.downlink_power_dbm": 7.0,
     "radio.downlink_spectral_efficiency": 0.7,
     "radio.accounting": "paper",

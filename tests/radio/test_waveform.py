@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import slimfl
+from slimfl import extras
 from slimfl.cli import main
 from slimfl.config import RadioSection, build
 from slimfl.errors import RequestError
@@ -291,7 +292,7 @@ assert torch.equal(torch.rand(3), expected)
 
 @pytest.mark.parametrize("decoder", ["waveform", "table"])
 def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch, capsys, decoder):
-    monkeypatch.setattr(sionna_blocks, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "_installed", lambda package: package != "sionna")
     arguments = ["slimfl", "run", "--set", f"radio.decoder={decoder}", "--set",
                  "data.dataset=synthetic"]  # fmt: skip
     monkeypatch.setattr(sys, "argv", arguments)
@@ -299,7 +300,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch, capsys
         main()
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert "slimfl[waveform]" in said
+    assert "sionna is not installed; run `pip install '.[waveform]'`" in said
     assert "Traceback" not in said
 
 

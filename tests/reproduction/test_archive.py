@@ -201,7 +201,7 @@ def test_another_experiment_under_a_cells_name_is_refused(packed):
     files = json.loads((folder / MANIFEST).read_text())["files"]
     digest = hashlib.sha256(text.encode()).hexdigest()
     rewritten(root, cell, files=files | {"experiment.toml": digest})
-    refused(cell, root, "another experiment")
+    refused(cell, root, "does not match its name")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     cls=MakeByDefault,
-    help="Answer a question by many runs: regimes, rivals, widths, local-work or split. `make` is "
-    "the default command: `slimfl study rivals` answers one. `slimfl study make --help` lists its "
-    "options.",
+    help="Answer a question by many runs.\n\nThe studies are regimes, rivals, widths, local-work "
+    "and split. `make` is the default command: `slimfl study rivals` answers one. `slimfl study "
+    "make --help` lists its options.",
 )
 
 Name = Annotated[str, typer.Argument(help="regimes, rivals, widths, local-work or split.")]

@@ -24,9 +24,9 @@ def compare_waveform(
     from slimfl.errors import RequestError
     from slimfl.radio.waveform.comparison import compare
     from slimfl.radio.waveform.modem import Modem
-    from slimfl.radio.waveform.sionna_blocks import require
+    from slimfl.radio.waveform.sionna_blocks import require_sionna
 
-    require()
+    require_sionna()
     rate = section.spectral_efficiency
     if isinstance(rate, tuple):
         raise RequestError("--waveform compares segments of one rate; give --spectral-efficiency 1")

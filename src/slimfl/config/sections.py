@@ -255,7 +255,7 @@ class RadioSection(Section):
     decoder: Literal["outage", "gap", "normal", "table", "waveform"] = "outage"
     """Shannon's formula; the same with a gap; codewords of finite length by the normal
     approximation; measured probabilities, in `decoder_table` or else made once from real symbols;
-    or real symbols, which carry every parameter (`slimfl[waveform]`)."""
+    or real symbols, which carry every parameter (extra `waveform`)."""
     sinr_gap_db: Annotated[float, Field(ge=0, le=60)] = 0.0
     """`gap`: how much more signal over interference and noise a code needs than Shannon's
     formula; `slimfl link --waveform` fits it."""

@@ -341,7 +341,7 @@ class Simulation(Setting):
                 outcome = next(self.engine.train(plan.round, start, [task]))
             else:
                 outcome = next(outcomes)
-            if isinstance(outcome, Update):
+            if self.trains_on and isinstance(outcome, Update):
                 self.engine.states.put_model(outcome.device, outcome.parameters)
             yield outcome
         yield from outcomes

@@ -1,4 +1,4 @@
 """Real symbols: parameters as bits, LDPC-coded, QAM-mapped, superposed, faded and decoded.
 
-Needs the extra `slimfl[waveform]`, of which only `sionna_blocks` knows.
+Needs the extra `waveform`, of which only `sionna_blocks` knows.
 """

@@ -19,7 +19,7 @@ from slimfl.radio.waveform.code import code_of
 from slimfl.radio.waveform.exchange import exchange
 from slimfl.radio.waveform.layers import groups_of
 from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.sionna_blocks import require
+from slimfl.radio.waveform.sionna_blocks import require_sionna
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ def waveform_channel(
     section: RadioSection, formula: OutageChannel | SelectiveChannel
 ) -> WaveformChannel:
     """The channel of `radio.decoder = "waveform"`."""
-    require()
+    require_sionna()
     return WaveformChannel(formula, Modem.of(section))

@@ -10,13 +10,12 @@ Soft values are Sionna's: log p(1)/p(0).
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.errors import RequestError
+from slimfl.extras import require
 from slimfl.radio.waveform.code import Code
 
 Bits = NDArray[np.uint8]
@@ -27,13 +26,9 @@ Soft = NDArray[np.float32]
 FIRST_ITERATIONS = 5
 
 
-def require() -> None:
+def require_sionna() -> None:
     """Refuse what needs Sionna where it is not installed."""
-    if find_spec("sionna") is None:
-        raise RequestError(
-            'real symbols need Sionna: install it with `pip install "slimfl[waveform]"`, or choose '
-            "another radio.decoder"
-        )
+    require("waveform", "sionna")
 
 
 def encode(code: Code, payload: Bits) -> Bits:
@@ -108,7 +103,7 @@ def _mappers(bits_per_symbol: int) -> tuple[Any, Any]:
 @lru_cache(maxsize=1)
 def _sionna() -> None:
     """Import it, and leave torch's generator as it was."""
-    require()
+    require_sionna()
     import torch
 
     state = torch.random.get_rng_state()

@@ -20,7 +20,7 @@ from slimfl.radio.waveform.cache import curve_of
 from slimfl.radio.waveform.code import Code, code_of
 from slimfl.radio.waveform.layers import groups_of
 from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.sionna_blocks import require
+from slimfl.radio.waveform.sionna_blocks import require_sionna
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class WaveformTable:
 
 def waveform_table(section: RadioSection) -> WaveformTable:
     """The decoder of `radio.decoder = "table"` without rows of its own."""
-    require()
+    require_sionna()
     return WaveformTable(Modem.of(section))
 
 
