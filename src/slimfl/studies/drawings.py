@@ -153,6 +153,39 @@ def _markers(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """How far a method is ahead of another, with its interval."""
+
+    name: str
+    mean: float
+    half_width: float | None
+
+
+def lead_figure(rows: Sequence[Lead], over: str) -> Figure:
+    """Paired differences to one method, the largest at the top; full colour where 0 is outside."""
+    ordered = sorted(rows, key=lambda row: row.mean)
+    with canvas(6.6, 0.34 * len(rows) + 1.2) as (figure, axes):
+        axes.axvline(0, color="#5b6670", linewidth=1)
+        for y, row in enumerate(ordered):
+            colour = colours.BLUE if row.name.startswith("SlimFL") else colours.GREY
+            half = row.half_width or 0.0
+            decided = row.half_width is not None and abs(row.mean) > half
+            fill = colour if decided else "white"
+            axes.errorbar(row.mean, y, xerr=half or None, color=colour, marker="o", ms=7, mew=1.6,
+                          mfc=fill, capsize=3, linestyle="none")  # fmt: skip
+        axes.set_yticks(range(len(ordered)), [row.name for row in ordered])
+        for label, row in zip(axes.get_yticklabels(), ordered, strict=True):
+            label.set_fontweight("bold" if row.name.startswith("SlimFL") else "normal")
+        axes.set_ylim(-0.6, len(ordered) - 0.4)
+        axes.grid(axis="y", visible=False)
+        axes.set(
+            xlabel="points, with 95% interval; open: a tie",
+            title=f"full-width accuracy over {over}",
+        )
+    return figure
+
+
+@dataclass(frozen=True)
 class Dots:
     """A method's accuracy for everybody, and on the data of the devices that it hears least."""
 

@@ -14,12 +14,19 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
-from slimfl.reproduction.judging.paired import difference
+from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.results.devices import LEAST_HEARD, device_summary
 from slimfl.results.groups import title
 from slimfl.studies import standing
-from slimfl.studies.drawings import Dots, Point, fairness_figure, pareto_figure
+from slimfl.studies.drawings import (
+    Dots,
+    Lead,
+    Point,
+    fairness_figure,
+    lead_figure,
+    pareto_figure,
+)
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.standing import Standing
 from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
@@ -73,6 +80,10 @@ ENTRIES = {
         _entry("exclusive"),
     ),
 }
+
+
+#: What a population's methods are drawn over: the full width without segments.
+BASELINES = {"cell": title("vanilla-1.0x"), "phones": title("exclusive")}
 
 
 def runs_of(
@@ -182,24 +193,26 @@ def _ranking(population: str, results: Sequence[Result], width: str) -> str:
 
 
 def _closest_rival(population: str, results: Sequence[Result]) -> str:
-    """SlimFL against the rival that differs in nothing but the signal."""
-    by_name = {each.entry.name: each for each in results}
-    slim, rival = by_name.get(SLIMFL.name), by_name.get(title("sheterofl"))
-    if slim is None or rival is None:
+    """Every form of SlimFL against the rival that trains alike and sends one message."""
+    rival = next((each for each in results if each.entry.method == "sheterofl"), None)
+    slim = [each for each in results if each.entry.method == "slimfl"]
+    if rival is None or not slim:
         return ""
-    width = WIDTHS[-1]
-
-    def gap(ours: Mapping[str, Standing], theirs: Mapping[str, Standing]) -> str:
-        one, other = ours[width], theirs[width]
-        return standing.gap_words(
-            difference(one.method, other.method, one.by_seed, other.by_seed, "points")
-        )
-
-    return (
-        f"In `{population}`, {SLIMFL.name} over {rival.entry.name}, which trains alike and sends "
-        f"one message: {gap(slim.by_width, rival.by_width)} points at {width}, and "
-        f"{gap(slim.least_heard, rival.least_heard)} points on the data of the devices heard least."
+    leads = ", ".join(
+        f"{each.entry.name} {standing.gap_words(_over(each, rival))}" for each in slim
     )
+    return (
+        f"In `{population}`, points at {WIDTHS[-1]} over {rival.entry.name}, which trains alike "
+        f"and sends one message: {leads}."
+    )
+
+
+def _over(one: Result, other: Result) -> Difference | None:
+    """How far one method's full width is ahead of another's."""
+    if WIDTHS[-1] not in one.by_width or WIDTHS[-1] not in other.by_width:
+        return None
+    first, second = one.by_width[WIDTHS[-1]], other.by_width[WIDTHS[-1]]
+    return difference(first.method, second.method, first.by_seed, second.by_seed, "points")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -267,7 +280,22 @@ def _pictures(population: str, results: Sequence[Result]) -> list[Picture]:
         if width in each.by_width and width in each.least_heard
     ]
     filled = "Filled marks, joined by a line, are those that no other beats in both."
+    base = next((each for each in results if each.entry.name == BASELINES[population]), None)
+    lead = []
+    if base is not None:
+        over = [_over(each, base) for each in results if each is not base]
+        leads = [Lead(one.larger, one.mean, one.half_width) for one in over if one is not None]
+        same = " HeteroFL, FedRolex and Federated Dropout are the same there."
+        lead = [
+            Picture(
+                f"{population}-lead",
+                f"Full-width accuracy over {base.entry.name}, population `{population}`: paired "
+                f"differences over seeds.{same if population == 'cell' else ''}",
+                lead_figure(leads, base.entry.name),
+            )
+        ]
     return [
+        *lead,
         Picture(
             f"{population}-fairness",
             f"Accuracy of the full width, population `{population}`: on all test images, and on "
