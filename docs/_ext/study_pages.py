@@ -45,7 +45,7 @@ def headline(document: dict[str, Any]) -> str:
         f"{_said(_gap(slim, full, '1.0x'))} with both superposed in one transmission, which takes "
         f"{slim['clock_s'] / turns['clock_s']:.0%} of the airtime. At 0.5x, Vanilla FL-0.5x is "
         f"{_said(_gap(half, slim, '0.5x'))} against SlimFL for "
-        f"{half['energy_j'] / slim['energy_j']:.0%} of the energy: if 0.5x is all you need, use it. "
+        f"{half['energy_j'] / slim['energy_j']:.0%} of the energy: if you need only 0.5x, use it. "
         f"Made by `slimfl study {HEADLINE} --scale standard`; [all methods, energy and "
         "time](docs/studies.md).*"
     )
