@@ -16,7 +16,7 @@ from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
 from slimfl.studies.regimes import METHODS, Regime
 from slimfl.studies.scale import StudyScale
-from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+from slimfl.studies.study import Answer, Picture, Runs, Study, Titled, finished
 
 SETTING = Regime("poor", "same", 0.1)
 #: Steps per round, as multiples of the other studies'.
@@ -87,8 +87,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
 
 
 def _finished(scale: StudyScale, method: str, multiple: float, runs: Runs) -> list[Any]:
-    cells = runs_of(scale, method, multiple)
-    return [runs[c] for c in cells if c in runs and len(runs[c].lines) >= c.rounds]
+    return finished(runs_of(scale, method, multiple), runs)
 
 
 def _one(

@@ -22,7 +22,7 @@ from slimfl.studies import standing
 from slimfl.studies.drawings import Verdict, regime_map
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.standing import Podium, Standing
-from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+from slimfl.studies.study import Answer, Picture, Runs, Study, Titled, finished
 from slimfl.theory.bound import advise
 
 DEVICES = 10
@@ -104,10 +104,7 @@ class Found:
 
 def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     """The comparison in one regime; None while a method has no finished run."""
-    records = {
-        m: [runs[c] for c in runs_of(scale, regime, m) if c in runs and _is_whole(runs[c])]
-        for m in METHODS
-    }
+    records = {m: finished(runs_of(scale, regime, m), runs) for m in METHODS}
     if not all(records.values()):
         return None
     budgets = _budgets(list(records.values()))
@@ -132,10 +129,6 @@ def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     advised = advise(section, experiment.model.widths, DEVICES).method
     assert best is not None
     return Found(regime, by_width, by_energy, best, advised)
-
-
-def _is_whole(record: RunRecord) -> bool:
-    return len(record.lines) >= record.experiment.rounds
 
 
 def _budgets(records: Sequence[Sequence[RunRecord]]) -> dict[int, float]:

@@ -29,7 +29,7 @@ from slimfl.studies.drawings import (
 )
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.standing import Standing
-from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+from slimfl.studies.study import Answer, Picture, Runs, Study, Titled, finished
 
 DEVICES = 20
 ALPHA = 0.3
@@ -126,8 +126,7 @@ class Result:
 
 def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Result | None:
     """What came out; None before the first run is finished."""
-    cells = runs_of(scale, population, entry)
-    records = [runs[c] for c in cells if c in runs and len(runs[c].lines) >= c.rounds]
+    records = finished(runs_of(scale, population, entry), runs)
     if not records:
         return None
     standings = {

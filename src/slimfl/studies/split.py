@@ -18,7 +18,15 @@ from slimfl.studies.drawings import Line, line_figure
 from slimfl.studies.rivals import DEVICES, Entry, runs_of
 from slimfl.studies.rivals import PER_DEVICE as WEIGHTED
 from slimfl.studies.scale import StudyScale
-from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+from slimfl.studies.study import (
+    Answer,
+    Picture,
+    Runs,
+    Study,
+    Titled,
+    arrived_share,
+    finished,
+)
 
 #: 2 m/s with 10 s between rounds: 20 m per round, across the cell and back in a run.
 MOVING = {"radio__speed_m_s": 2.0, "radio__round_s": 10.0}
@@ -50,7 +58,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
     data: dict[str, Any] = {}
     for scene in SCENES:
         rows, data[scene], lines = [], {}, []
-        by_split = {split: _finished(scale, scene, split, runs) for split in SPLITS}
+        by_split = {split: finished(split_runs(scale, scene, split), runs) for split in SPLITS}
         reference = by_split["0.8 and 0.2 for all"]
         for split, records in by_split.items():
             if not records:
@@ -62,7 +70,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
                 gap = difference(split, "fixed", mine.by_seed, base.by_seed)
                 row += [str(mine), "" if records is reference else standing.gap_words(gap)]
                 data[scene].setdefault(split, {})[width] = dict(mine.by_seed)
-            shares = [_delivered(records, segment) for segment in range(len(WIDTHS))]
+            shares = [arrived_share(records, segment) for segment in range(len(WIDTHS))]
             rows.append([*row, *(f"{100 * share:.0f}" for share in shares)])
             lines.append(_over_time(split, records))
         headings = ["split", "seeds", "0.5x, %", "over 0.8 and 0.2", "1.0x, %", "over 0.8 and 0.2",
@@ -82,16 +90,6 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
                 )
             )
     return Answer([s for s in sentences if s], tables, pictures, data)
-
-
-def _finished(scale: StudyScale, scene: str, split: str, runs: Runs) -> list[RunRecord]:
-    cells = split_runs(scale, scene, split)
-    return [runs[c] for c in cells if c in runs and len(runs[c].lines) >= c.rounds]
-
-
-def _delivered(records: list[RunRecord], segment: int) -> float:
-    counts = [line.delivered[segment] for record in records for line in record.lines]
-    return sum(counts) / (len(counts) * DEVICES)
 
 
 def _over_time(split: str, records: list[RunRecord], window: int = 10) -> Line:
@@ -116,7 +114,7 @@ def _sentence(scene: str, by_split: dict[str, list[RunRecord]]) -> str:
     fixed = by_split["0.8 and 0.2 for all"]
     if not (informed and learned and fixed):
         return ""
-    first, told, blind = (100 * _delivered(some, 0) for some in (learned, informed, fixed))
+    first, told, blind = (100 * arrived_share(some, 0) for some in (learned, informed, fixed))
     return (
         f"Devices {scene}: with a learned split segment 1 arrives from {first:.0f}% of the "
         f"uploads; with a split that knows every distance from {told:.0f}%, with 0.8 and 0.2 for "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 #: The runs that there are, by their cell; a cell that was never begun is absent.
 Runs = Mapping[Cell, RunRecord]
+
+
+def finished(cells: Sequence[Cell], runs: Runs) -> list[RunRecord]:
+    """The records of those runs that have all their rounds."""
+    return [runs[cell] for cell in cells if cell in runs and len(runs[cell].lines) >= cell.rounds]
+
+
+def arrived_share(records: Sequence[RunRecord], segment: int) -> float:
+    """How often a segment of a device arrived, over all rounds and devices."""
+    counts = [line.delivered[segment] for record in records for line in record.lines]
+    devices = records[0].experiment.federation.devices
+    return sum(counts) / (len(counts) * devices)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,19 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
-from slimfl.results import RunRecord
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
-from slimfl.studies.regimes import DEVICES, METHODS, PAPER_RATE, Regime
+from slimfl.studies.regimes import METHODS, PAPER_RATE, Regime
 from slimfl.studies.scale import StudyScale
-from slimfl.studies.study import Answer, Picture, Runs, Study, Titled
+from slimfl.studies.study import (
+    Answer,
+    Picture,
+    Runs,
+    Study,
+    Titled,
+    arrived_share,
+    finished,
+)
 
 SETTING = Regime("poor", "same", 1.0)
 COUNTS = (2, 3, 4, 6, 8)
@@ -47,13 +54,12 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
     rows, lines = [], []
     data: dict[str, Any] = {}
     for count in COUNTS:
-        found = [c for c in runs_of(scale, count) if c in runs]
-        records = [runs[c] for c in found if len(runs[c].lines) >= c.rounds]
+        records = finished(runs_of(scale, count), runs)
         if not records:
             continue
         names = records[0].width_names
         by_width = [standing.final_standing(w, records, w, scale.last) for w in names]
-        arrived = [100 * _arrived(records, segment) for segment in range(count)]
+        arrived = [100 * arrived_share(records, segment) for segment in range(count)]
         lines.append(
             Line(
                 f"S = {count}",
@@ -89,11 +95,6 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         pictures.append(Picture("widths", "Accuracy of every width, by their number S.", drawn))
     table = Titled("widths", "SlimFL with S widths.", Table(headings, rows))
     return Answer(sentences, [table], pictures, data)
-
-
-def _arrived(records: list[RunRecord], segment: int) -> float:
-    counts = [line.delivered[segment] for record in records for line in record.lines]
-    return sum(counts) / (len(counts) * DEVICES)
 
 
 STUDY = Study(
