@@ -284,7 +284,7 @@ def test_a_network_of_its_author_s_own_is_given_again(onnxruntime, tmp_path):
 
 
 def test_a_run_with_the_network_it_names_takes_no_other(finished, tmp_path):
-    with pytest.raises(RequestError, match="leave out network"):
+    with pytest.raises(RequestError, match="omit network"):
         export(finished.folder, tmp_path / "out", network=Residual(), formats=["safetensors"])
 
 

@@ -2,9 +2,9 @@
 
 Around the gradient of F, the mean square error of f_t is a sum over segments of three parts:
 
-* noise: the sampling noise of the devices that delivered, the quantity of lemma 1; * selection:
-*which* devices delivered, when their gradients differ (non-IID data); * missing: no device
-delivered, so the step is zero instead of the gradient.
+* noise: the sampling noise of the devices that delivered, the quantity of lemma 1;
+* selection: *which* devices delivered, when their gradients differ (non-IID data);
+* missing: no device delivered, so the step is zero instead of the gradient.
 
 With m devices out of K delivering, m binomial, n the mean over devices of their noise, s^2 that of
 the squared distance between mean g^k and grad F, all in one segment, the server's average has
