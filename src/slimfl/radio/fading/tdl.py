@@ -1,6 +1,6 @@
 """Tapped delay lines: frequency-selective fading by the profiles of 3GPP TR 38.901.
 
-Every tap is CN(0, p_l) at its delay; profiles D and E have a line of sight in front. Over the band::
+Every tap is CN(0, p_l) at its delay; profiles D and E begin with a line of sight. Over the band::
 
     H(f) = sum_l h_l exp(-2 pi i f tau_l),    g(f) = |H(f)|^2 with mean 1,
 
