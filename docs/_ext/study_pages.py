@@ -33,7 +33,7 @@ def headline(document: dict[str, Any]) -> str:
     """The first picture of the README: where SlimFL stands, and where a rival is better."""
     rows = {each["method"]: each for each in document["data"][POPULATION]}
     full, half = rows["Vanilla FL-1.0x"], rows["Vanilla FL-0.5x"]
-    slim, turns = rows["SlimFL"], rows["SlimFL, segments in turn"]
+    slim, turns = rows["SlimFL"], rows["SlimFL (segments in turn)"]
     seeds = min(len(each["accuracy"]["1.0x"]) for each in (slim, turns, full))
     picture = f"docs/results/studies/{HEADLINE}/figures/{POPULATION}-lead.png"
     return (

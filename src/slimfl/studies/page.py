@@ -30,6 +30,7 @@ def page(document: Mapping[str, Any], out: Path) -> str:
         subtitle=document["question"],
         contents=[(key, name) for key, (name, _) in shown.items()],
         main="".join(section(key, name, html) for key, (name, html) in shown.items()),
+        css="figure img { max-width: 100%; height: auto; background: white }",
     )
 
 

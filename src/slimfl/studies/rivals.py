@@ -50,12 +50,12 @@ def _entry(method: str, **changes: Any) -> Entry:
     return Entry(title(method), method, changes)
 
 
-SLIMFL = Entry("SlimFL, split per device", "slimfl", PER_DEVICE)
+SLIMFL = Entry("SlimFL (split per device)", "slimfl", PER_DEVICE)
 ENTRIES = {
     "cell": (
         SLIMFL,
         _entry("slimfl"),
-        Entry("SlimFL, segments in turn", "slimfl", {"radio__multiplexing": "orthogonal-energy"}),
+        Entry("SlimFL (segments in turn)", "slimfl", {"radio__multiplexing": "orthogonal-energy"}),
         _entry("sheterofl"),
         _entry("fjord"),
         _entry("fjord-kd"),
@@ -67,7 +67,7 @@ ENTRIES = {
     "phones": (
         SLIMFL,
         _entry("slimfl"),
-        Entry("SlimFL, segments in turn", "slimfl", {"radio__multiplexing": "orthogonal-energy"}),
+        Entry("SlimFL (segments in turn)", "slimfl", {"radio__multiplexing": "orthogonal-energy"}),
         _entry("sheterofl"),
         _entry("heterofl"),
         _entry("fjord"),
@@ -220,7 +220,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _table(results: Sequence[Result]) -> Table:
-    headings = ["method", "seeds", "0.5x, %", "1.0x, %", "1.0x over SlimFL, split per device",
+    headings = ["method", "seeds", "0.5x, %", "1.0x, %", "1.0x over SlimFL (split per device)",
                 "heard least, 0.5x / 1.0x, %", "heard, %", "time, s", "energy, J",
                 "of which sending, J"]  # fmt: skip
     base = next((each for each in results if each.entry is SLIMFL), None)
