@@ -15,7 +15,7 @@ THRESHOLDS = SENT.coding.thresholds(1.0)
 
 
 def probability(decoded: int, ratio: float) -> float:
-    """Of exactly so many messages, written without the module: exponential gains of mean 1."""
+    """That exactly this number of messages is decoded, from exponential gains of mean 1."""
     edges = [0.0, *THRESHOLDS, np.inf]
     return float(np.exp(-edges[decoded] * ratio) - np.exp(-edges[decoded + 1] * ratio))
 

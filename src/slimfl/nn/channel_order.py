@@ -75,7 +75,7 @@ def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
 
 
 def _grouped(network: nn.Module) -> dict[int, int]:
-    """For layers with so many channels, how many of them are normalised together."""
+    """By a layer's number of channels: how many of them are normalised together."""
     together: dict[int, int] = {}
     for module in network.modules():
         if isinstance(module, SlimBatchNorm2d):

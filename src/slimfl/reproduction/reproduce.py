@@ -21,9 +21,9 @@ from typing import Any
 from slimfl.errors import RequestError
 from slimfl.report import save
 from slimfl.report.atomic_write import atomic_write
-from slimfl.reproduction.cells import archive as archives
 from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.cell import Cell
+from slimfl.reproduction.cells.gather import gather, seed_by_seed
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.exhibits import RECIPES
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Table
@@ -31,7 +31,7 @@ from slimfl.reproduction.judging.reasons import reason
 from slimfl.reproduction.judging.verdict import RULE
 from slimfl.reproduction.page import printed
 from slimfl.reproduction.page.document import write_page
-from slimfl.sweeps import Watcher, is_complete, run_jobs
+from slimfl.sweeps import Watcher, is_complete
 
 #: Maximum number of unfinished runs that are named one by one.
 MANY = 6
@@ -69,12 +69,7 @@ def reproduce(
     Runs with more rounds in the archive than in the cache are taken from there.
     """
     cells = cells_of(chosen, scale)
-    if archive is not None:
-        for cell in cells:
-            archives.unpack(cell, archive, cache)
-    if run:
-        run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
-    runs = {cell: record for cell in cells if (record := cell.record(cache))}
+    runs = gather(cells, cache, on=on, workers=workers, run=run, watch=watch, archive=archive)
     return [recipe.show(scale, runs) for recipe in chosen]
 
 
@@ -188,8 +183,7 @@ def as_markdown(table: Table) -> str:
 
 def cells_of(chosen: Sequence[Recipe], scale: Scale) -> list[Cell]:
     """Every run once: seed 0 of all settings first, so that early results cover all settings."""
-    cells = dict.fromkeys(cell for recipe in chosen for cell in recipe.cells(scale))
-    return sorted(cells, key=lambda cell: cell.experiment.seed)
+    return seed_by_seed([cell for recipe in chosen for cell in recipe.cells(scale)])
 
 
 def _text(path: Path, text: str) -> None:

@@ -16,14 +16,14 @@ from typing import Any
 
 from slimfl.report import save
 from slimfl.report.atomic_write import atomic_write
-from slimfl.reproduction.cells import archive as archives
 from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.cell import Cell
+from slimfl.reproduction.cells.gather import gather, seed_by_seed
 from slimfl.reproduction.reproduce import as_csv, as_markdown
 from slimfl.studies.page import page
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.study import Answer, Study
-from slimfl.sweeps import Watcher, is_complete, run_jobs
+from slimfl.sweeps import Watcher, is_complete
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,8 @@ class Made:
 
 
 def cells_of(studies: Sequence[Study], scale: StudyScale) -> list[Cell]:
-    """Every run once: seed 0 of all settings, then the others, so that an early look has all."""
-    cells = dict.fromkeys(cell for study in studies for cell in study.cells(scale))
-    return sorted(cells, key=lambda cell: cell.experiment.seed)
+    """The runs of some studies."""
+    return seed_by_seed([cell for study in studies for cell in study.cells(scale)])
 
 
 def make(
@@ -59,12 +58,7 @@ def make(
 ) -> Made:
     """Answer a study; without `run`, from the runs that are there."""
     cells = cells_of([study], scale)
-    if archive is not None:
-        for cell in cells:
-            archives.unpack(cell, archive, cache)
-    if run:
-        run_jobs((cell.job(cache) for cell in cells), on, workers=workers, watch=watch)
-    runs = {cell: record for cell in cells if (record := cell.record(cache))}
+    runs = gather(cells, cache, on=on, workers=workers, run=run, watch=watch, archive=archive)
     lacking = [job.name for cell in cells if not is_complete(job := cell.job(cache))]
     spent = sum(
         line.seconds.training + line.seconds.evaluation

@@ -35,7 +35,7 @@ def widths(count: int) -> list[float]:
 
 
 def runs_of(scale: StudyScale, count: int) -> list[Cell]:
-    """SlimFL with so many widths, under every seed."""
+    """SlimFL with this number of widths, under every seed."""
     several = {
         "model__widths": widths(count),
         "radio__spectral_efficiency": 2 * PAPER_RATE / count,
