@@ -1,19 +1,25 @@
 """Studies end to end at the smallest size: runs, answers, files, and what is unfinished."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from slimfl.config import dump
+from slimfl.results import RunRecord
 from slimfl.studies import STUDIES
 from slimfl.studies.make import cells_of, make, write
 from slimfl.studies.scale import SCALES
-from slimfl.studies.standing import final_standing, standing_within
+from slimfl.studies.standing import accuracy_at, final_standing, standing_within
 from slimfl.sweeps.job import complete
 
-TINY = replace(SCALES["smoke"], rounds=2, steps=2, seeds=2, test_samples=100, evaluate_every=1)
+TINY = replace(
+    SCALES["smoke"], rounds=2, rival_rounds=3, steps=2, seeds=2, test_samples=100, evaluate_every=1
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +59,16 @@ def test_every_study_answers_from_whatever_is_there(name: str, cache: Path, tmp_
 def test_accuracies_and_energy_are_those_of_the_records(cache: Path) -> None:
     cells = STUDIES["widths"].cells(TINY)[: TINY.seeds]
     records = [record for cell in cells if (record := cell.record(cache))]
-    last = final_standing("one", records, "1.0x", last=1)
+    last = final_standing("one", records, "1.0x")
     for record in records:
         seed = record.experiment.seed
         assert last.by_seed[seed] == 100 * record.lines[-1].accuracy["1.0x"]
     spent = {r.experiment.seed: r.lines[0].energy_j + (r.lines[0].compute_energy_j or 0)
              for r in records}  # fmt: skip
-    within = standing_within("one", records, "1.0x", 1, spent)
+    within = standing_within("one", records, "1.0x", spent)
     first = {r.experiment.seed: 100 * r.lines[0].accuracy["1.0x"] for r in records}
     assert dict(within.by_seed) == first
-    nothing = standing_within("one", records, "1.0x", 1, {s: e / 2 for s, e in spent.items()})
+    nothing = standing_within("one", records, "1.0x", {s: e / 2 for s, e in spent.items()})
     assert not nothing.by_seed
 
 
@@ -72,3 +78,24 @@ def test_every_run_of_every_study_can_be_described() -> None:
         assert len({c.name for c in cells}) == len({dump(c.experiment) for c in cells})
         seeds = SCALES["standard"].rival_seeds if study.name == "rivals" else 3
         assert {c.experiment.seed for c in cells} == set(range(seeds))
+
+
+@pytest.mark.parametrize(
+    ("end", "tests"), [(4, []), (10, [10]), (50, [40, 45, 50]), (100, range(75, 101, 5)), (3, [])]
+)
+def test_a_final_accuracy_is_the_mean_over_the_last_rounds(end: int, tests: Sequence[int]) -> None:
+    """With a test in every fifth round; before the first of them there is nothing."""
+    rounds = [5 * number for number in range(1, 31)]
+    lines = [SimpleNamespace(round=r, accuracy={"1.0x": r**2 / 1e4}) for r in rounds]
+    record = cast(RunRecord, SimpleNamespace(evaluated=lines))
+    expected = [r for r in tests if r <= end]
+    found = accuracy_at(record, "1.0x", end)
+    if not expected:
+        assert found is None
+    else:
+        assert found == pytest.approx(100 * sum(r**2 / 1e4 for r in expected) / len(expected))
+
+
+def test_where_the_last_rounds_have_no_test_the_last_test_counts() -> None:
+    lines = [SimpleNamespace(round=10, accuracy={"1.0x": 0.5})]
+    assert accuracy_at(cast(RunRecord, SimpleNamespace(evaluated=lines)), "1.0x", 40) == 50.0

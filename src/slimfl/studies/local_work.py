@@ -94,7 +94,7 @@ def _one(
     scale: StudyScale, method: str, width: str, multiple: float, runs: Runs
 ) -> standing.Standing:
     records = _finished(scale, method, multiple, runs)
-    return standing.final_standing(method, records, width, scale.last)
+    return standing.final_standing(method, records, width)
 
 
 def _sending_j(scale: StudyScale, multiple: float, runs: Runs) -> float | None:

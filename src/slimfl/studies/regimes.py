@@ -111,18 +111,14 @@ def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     by_width, by_energy = {}, {}
     for width in WIDTHS:
         having = [m for m in METHODS if m == "slimfl" or m.endswith(width)]
-        rows = [
-            standing.final_standing(m, records[m], width, scale.last, scale.rounds) for m in having
-        ]
-        within = [
-            standing.standing_within(m, records[m], width, scale.last, budgets) for m in having
-        ]
+        rows = [standing.final_standing(m, records[m], width, scale.rounds) for m in having]
+        within = [standing.standing_within(m, records[m], width, budgets) for m in having]
         first, second = standing.podium(rows), standing.podium(within)
         if first is None or second is None:
             return None
         by_width[width], by_energy[width] = first, second
     best = standing.podium(
-        [standing.best_width_standing(m, records[m], scale.last, scale.rounds) for m in METHODS]
+        [standing.best_width_standing(m, records[m], scale.rounds) for m in METHODS]
     )
     experiment = records["slimfl"][0].experiment
     section = experiment.radio.model_copy(update={"split": "optimal"})

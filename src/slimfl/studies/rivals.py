@@ -2,7 +2,8 @@
 
 In `cell` every device can train the full width, so HeteroFL, FedRolex, Federated Dropout and the
 exclusive baseline are all Vanilla FL-1.0x there and are not run again. In `phones` half of the
-devices train 0.5x at most.
+devices train 0.5x at most. US-Net with two widths is SHeteroFL: the sandwich has nothing between
+its narrowest and its widest, so it is not run either.
 """
 
 from __future__ import annotations
@@ -59,7 +60,6 @@ ENTRIES = {
         _entry("sheterofl"),
         _entry("fjord"),
         _entry("fjord-kd"),
-        _entry("us-net"),
         _entry("split-mix", model__name="split-mix"),
         _entry("vanilla-0.5x"),
         _entry("vanilla-1.0x"),
@@ -74,7 +74,6 @@ ENTRIES = {
         _entry("fjord-kd"),
         _entry("fedrolex"),
         _entry("federated-dropout"),
-        _entry("us-net"),
         _entry("split-mix", model__name="split-mix"),
         _entry("vanilla-0.5x"),
         _entry("exclusive"),
@@ -87,7 +86,7 @@ BASELINES = {"cell": title("vanilla-1.0x"), "phones": title("exclusive")}
 
 
 def runs_of(
-    scale: StudyScale, population: str, entry: Entry, seeds: int | None = None
+    scale: StudyScale, population: str, entry: Entry, *, seeds: int, rounds: int
 ) -> list[Cell]:
     """One method in one population, under every seed.
 
@@ -95,7 +94,8 @@ def runs_of(
     """
     return scale.each_seed(
         entry.method,
-        seeds=scale.rival_seeds if seeds is None else seeds,
+        seeds=seeds,
+        rounds=rounds,
         data__alpha=ALPHA,
         federation__devices=DEVICES,
         population__preset=population,
@@ -104,9 +104,14 @@ def runs_of(
     )
 
 
+def rival_runs(scale: StudyScale, population: str, entry: Entry) -> list[Cell]:
+    """One method in one population, as this study runs it."""
+    return runs_of(scale, population, entry, seeds=scale.rival_seeds, rounds=scale.rival_rounds)
+
+
 def cells(scale: StudyScale) -> list[Cell]:
     """Every method in both populations."""
-    return [c for p, entries in ENTRIES.items() for e in entries for c in runs_of(scale, p, e)]
+    return [c for p, entries in ENTRIES.items() for e in entries for c in rival_runs(scale, p, e)]
 
 
 @dataclass(frozen=True)
@@ -126,12 +131,10 @@ class Result:
 
 def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Result | None:
     """What came out; None before the first run is finished."""
-    records = finished(runs_of(scale, population, entry), runs)
+    records = finished(rival_runs(scale, population, entry), runs)
     if not records:
         return None
-    standings = {
-        width: standing.final_standing(entry.name, records, width, scale.last) for width in WIDTHS
-    }
+    standings = {width: standing.final_standing(entry.name, records, width) for width in WIDTHS}
     return Result(
         entry,
         {width: each for width, each in standings.items() if each.by_seed},

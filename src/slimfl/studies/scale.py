@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from slimfl.errors import RequestError
 from slimfl.reproduction.cells.cell import Cell, cell_of
@@ -18,12 +18,15 @@ class StudyScale:
     steps: int
     """Local steps of 16 images per device and round, with 10 devices."""
     seeds: int
+    rival_rounds: int
+    """Of the study of rivals: more, because its data are spread over more devices."""
     rival_seeds: int
     """Of the study of rivals: more, because its differences are small."""
     test_samples: int | None
     evaluate_every: int
-    last: int
-    """How many evaluations at the end are averaged into a final accuracy."""
+
+    #: The part at the end of a run whose tests are averaged into a final accuracy.
+    last_share: ClassVar[float] = 0.3
 
     def cell(self, method: str, seed: int, *, rounds: int | None = None, **changes: Any) -> Cell:
         """A run of the study; `changes` are further keys with two underscores for the dot.
@@ -58,9 +61,10 @@ class StudyScale:
         return (
             f"Fashion-MNIST at half its sides (14 x 14), {self.rounds} rounds of {self.steps} "
             "local steps of 16 images per device with 10 devices, half as many steps with 20, "
-            f"unless a table says otherwise; {self.seeds} seeds, {self.rival_seeds} for rivals; "
+            f"unless a table says otherwise, and {self.rival_rounds} rounds for rivals; "
+            f"{self.seeds} seeds, {self.rival_seeds} for rivals; "
             f"tested on {tested} test images every {self.evaluate_every} rounds. A final accuracy "
-            f"is the mean of the last {self.last} tests."
+            f"is the mean of the tests in the last {self.last_share:.0%} of the rounds."
         )
 
 
@@ -70,20 +74,20 @@ SCALES = {
         rounds=4,
         steps=5,
         seeds=2,
+        rival_rounds=8,
         rival_seeds=2,
         test_samples=500,
         evaluate_every=2,
-        last=1,
     ),
     "standard": StudyScale(
         name="standard",
         rounds=50,
         steps=100,
         seeds=3,
+        rival_rounds=100,
         rival_seeds=5,
         test_samples=None,
         evaluate_every=5,
-        last=3,
     ),
 }
 

@@ -44,7 +44,7 @@ WIDTHS = ("0.5x", "1.0x")
 def split_runs(scale: StudyScale, scene: str, split: str) -> list[Cell]:
     """One split in one scene, under every seed."""
     entry = Entry(split, "slimfl", {**SPLITS[split], **SCENES[scene]})
-    return runs_of(scale, "cell", entry, scale.seeds)
+    return runs_of(scale, "cell", entry, seeds=scale.seeds, rounds=scale.rounds)
 
 
 def cells(scale: StudyScale) -> list[Cell]:
@@ -65,8 +65,8 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
                 continue
             row = [split, str(len(records))]
             for width in WIDTHS:
-                mine = standing.final_standing(split, records, width, scale.last)
-                base = standing.final_standing("fixed", reference, width, scale.last)
+                mine = standing.final_standing(split, records, width)
+                base = standing.final_standing("fixed", reference, width)
                 gap = difference(split, "fixed", mine.by_seed, base.by_seed)
                 row += [str(mine), "" if records is reference else standing.gap_words(gap)]
                 data[scene].setdefault(split, {})[width] = dict(mine.by_seed)

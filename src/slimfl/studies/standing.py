@@ -7,6 +7,7 @@ difference contains 0; with a single seed nothing can be told, and all are tied.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -14,6 +15,7 @@ from statistics import fmean, stdev
 from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.results.energy import round_energy_j
+from slimfl.studies.scale import StudyScale
 
 
 @dataclass(frozen=True)
@@ -83,24 +85,34 @@ def gap_words(gap: Difference | None) -> str:
 
 
 def final_standing(
-    method: str, records: Sequence[RunRecord], width: str, last: int, rounds: int | None = None
+    method: str, records: Sequence[RunRecord], width: str, rounds: int | None = None
 ) -> Standing:
-    """The mean of the last evaluations up to a round, of runs that have come so far."""
+    """The accuracy at the end, or at a round, of runs that have come so far."""
     found = {}
     for record in records:
         end = record.experiment.rounds if rounds is None else rounds
-        tested = [e for e in record.evaluated if width in e.accuracy and e.round <= end]
-        if len(record.lines) >= end and tested:
-            found[record.experiment.seed] = 100 * fmean(e.accuracy[width] for e in tested[-last:])
+        accuracy = accuracy_at(record, width, end)
+        if len(record.lines) >= end and accuracy is not None:
+            found[record.experiment.seed] = accuracy
     return Standing(method, found)
 
 
+def accuracy_at(record: RunRecord, width: str, end: int) -> float | None:
+    """The mean of the tests in the last part of the rounds up to `end`, in percent.
+
+    Where that part has no test, the last test before it; None before the first test.
+    """
+    tested = [e for e in record.evaluated if width in e.accuracy and e.round <= end]
+    late = [e for e in tested if e.round > (1 - StudyScale.last_share) * end] or tested[-1:]
+    return 100 * fmean(e.accuracy[width] for e in late) if late else None
+
+
 def best_width_standing(
-    method: str, records: Sequence[RunRecord], last: int, rounds: int | None = None
+    method: str, records: Sequence[RunRecord], rounds: int | None = None
 ) -> Standing:
     """The best model that a method gives: its more accurate width, in the mean over seeds."""
     widths = dict.fromkeys(w for r in records for e in r.evaluated for w in e.accuracy)
-    each = [final_standing(method, records, width, last, rounds) for width in widths]
+    each = [final_standing(method, records, width, rounds) for width in widths]
     return max((s for s in each if s.by_seed), key=lambda s: s.mean, default=Standing(method, {}))
 
 
@@ -110,20 +122,17 @@ def energy_j(record: RunRecord, rounds: int | None = None) -> float:
 
 
 def standing_within(
-    method: str, records: Sequence[RunRecord], width: str, last: int, budget_j: Mapping[int, float]
+    method: str, records: Sequence[RunRecord], width: str, budget_j: Mapping[int, float]
 ) -> Standing:
-    """The mean of the last evaluations before the energy of a seed's budget is used up."""
+    """The accuracy in the last round that a seed's budget of energy pays for."""
     found = {}
     for record in records:
-        seed, used, tested = record.experiment.seed, 0.0, []
+        seed = record.experiment.seed
         if seed not in budget_j:
             continue
-        for line in record.lines:
-            used += round_energy_j(line)
-            if used > budget_j[seed] * (1 + 1e-9):
-                break
-            if width in line.accuracy:
-                tested.append(line.accuracy[width])
-        if tested:
-            found[seed] = 100 * fmean(tested[-last:])
+        spent = itertools.accumulate(round_energy_j(line) for line in record.lines)
+        paid = sum(used <= budget_j[seed] * (1 + 1e-9) for used in spent)
+        accuracy = accuracy_at(record, width, paid)
+        if accuracy is not None:
+            found[seed] = accuracy
     return Standing(method, found)

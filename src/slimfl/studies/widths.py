@@ -58,7 +58,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         if not records:
             continue
         names = records[0].width_names
-        by_width = [standing.final_standing(w, records, w, scale.last) for w in names]
+        by_width = [standing.final_standing(w, records, w) for w in names]
         arrived = [100 * arrived_share(records, segment) for segment in range(count)]
         lines.append(
             Line(
