@@ -87,7 +87,7 @@ def test_us_net_with_two_widths_is_sheterofl():
         sim.step()
         models.append(sim.global_model)
     apart, moved = np.abs(models[0] - models[1]), np.abs(models[0] - before)
-    assert np.quantile(apart, 0.99) < 1e-3 * np.median(moved)
+    assert np.quantile(apart, 0.95) < 1e-3 * np.median(moved)
 
 
 # ---- the order of channels ------------------------------------------------------------------
