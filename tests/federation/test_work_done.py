@@ -85,6 +85,14 @@ def test_images_and_multiply_adds_are_those_of_the_batches_taken(
     assert line["images"] == sum(max(seen) for seen in counts)
 
 
+@pytest.mark.parametrize("method", ["fjord", "fjord-kd", "heterofl", "us-net"])
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_an_image_counts_once_whichever_widths_a_rival_draws(method, lesson):
+    sim = Simulation(experiment(LESSONS[lesson], method=method), dataset=DATASET)
+    line = sim.step()
+    assert line["images"] == sum(len(each.samples) for each in schedules(sim, 1))
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_images_of_a_round_are_known_before_it(lesson):
     sim = Simulation(experiment(LESSONS[lesson]), dataset=DATASET)

@@ -46,9 +46,10 @@ class RoundBook:
             sent.segments_decoded(count)
             for sent, count in zip(signals, receptions.decoded.tolist(), strict=True)
         ]
-        for update in updates:
+        for row, update in zip(rows, updates, strict=True):
             self.losses.add(update.losses.tolist())
-            self.images += int(update.images_seen.max())
+            work = self.plan.assignments[row].work
+            self.images += work.images_trained_on(update.images_seen)
             self.images_by_width += update.images_seen
             self.samples.append(update.samples)
 

@@ -35,6 +35,13 @@ class LocalWork:
     channels: ChannelOrder | None = None
     """The order of the channels, if others than the leading ones are trained."""
 
+    def images_trained_on(self, seen: NDArray[np.int64]) -> int:
+        """Number of images, given how many each width saw; one counts once, at however many widths.
+
+        The widest takes part in every step, except where one width is drawn per batch.
+        """
+        return int(seen.sum() if self.visit == "one" else seen.max())
+
 
 @dataclass(frozen=True, eq=False)
 class LocalSchedule:
