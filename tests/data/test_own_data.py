@@ -7,8 +7,11 @@ from PIL import Image
 from torch.utils.data import IterableDataset, TensorDataset
 
 import slimfl
+from slimfl import config
 from slimfl.data import Dataset, Samples
+from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
+from slimfl.federation import Simulation
 
 RANDOM = np.random.default_rng(3)
 BYTES = RANDOM.integers(0, 256, (20, 8, 6, 3), dtype=np.uint8)
@@ -33,6 +36,27 @@ def test_every_level_survives_as_a_float(kind):
     made = Dataset.from_arrays((levels / 255).astype(kind), [0, 1, 0, 1], levels[:1], [1])
     np.testing.assert_array_equal(made.train.images[..., 0], levels)
     assert made.test.images.shape == (1, 8, 8, 1)
+
+
+def test_devices_may_be_named_by_words():
+    images, labels = np.zeros((4, 2, 2), np.uint8), [0, 1, 0, 1]
+    named = Dataset.from_arrays(images, labels, images, labels, holders=["eve", "bob", "eve", "al"])
+    assert named.train.holders.tolist() == [2, 1, 2, 0]  # in the order of their names
+    assert named.train.first(2).holders.tolist() == [2, 1]
+    assert named.checksum != Dataset.from_arrays(images, labels, images, labels).checksum
+    with pytest.raises(RequestError, match="3 holders for 4 training images"):
+        Dataset.from_arrays(images, labels, images, labels, holders=[0, 1, 2])
+
+
+def test_a_run_leaves_the_samples_with_their_devices():
+    data = synthetic(train=60, test=20, size=6)
+    own = Dataset.from_arrays(
+        data.train.images, data.train.labels, data.test.images, data.test.labels,
+        holders=np.arange(60) // 20,
+    )  # fmt: skip
+    (described,) = config.load(None, data__partition="natural", federation__devices=3)
+    sim = Simulation(described, dataset=own)
+    assert sim.partition.of(1).tolist() == list(range(20, 40))
 
 
 def test_the_checksum_is_of_the_contents():

@@ -220,3 +220,30 @@ def test_more_shards_than_samples_are_refused():
         partition(
             np.zeros(20, np.int64), 10, section("shards", min_samples=1, shards_per_device=3), 0
         )
+
+
+# as the data say
+
+
+def test_naturally_every_sample_stays_with_its_holder():
+    random = np.random.default_rng(1)
+    labels, holders = random.integers(10, size=500), random.integers(7, size=500)
+    dealt = partition(labels, 7, section("natural"), seed=0, holders=holders)
+    for device in range(7):
+        assert dealt.of(device).tolist() == [i for i in range(500) if holders[i] == device]
+    other_seed = partition(labels, 7, section("natural"), seed=9, holders=holders)
+    assert other_seed.indices.tolist() == dealt.indices.tolist()
+
+
+def test_with_fewer_devices_the_first_of_the_data_take_part():
+    holders = np.array([2, 0, 1, 0, 2])
+    dealt = partition(np.zeros(5, np.int64), 2, section("natural"), seed=0, holders=holders)
+    assert [dealt.of(device).tolist() for device in range(2)] == [[1, 3], [2]]
+
+
+def test_data_without_holders_and_too_many_devices_are_refused():
+    labels = np.zeros(5, np.int64)
+    with pytest.raises(RequestError, match="holders="):
+        partition(labels, 2, section("natural"), seed=0)
+    with pytest.raises(RequestError, match=r"federation.devices to 2"):
+        partition(labels, 3, section("natural"), seed=0, holders=np.array([0, 1, 1, 0, 0]))

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slimfl.config import TrainingSection
-from slimfl.training import LocalWork, learning_rates, local_schedule
+from slimfl.errors import RequestError
+from slimfl.training import LocalWork, learning_rates, local_schedule, planned_images
 
 HELD = np.arange(100, 123)
 
@@ -194,3 +195,37 @@ def test_theorem_1s_rate_counts_steps_from_1_across_rounds():
 def test_a_lesson_carries_the_rates_of_its_round():
     made = make(schedule="theorem1", smoothness=2.0, steps=4, round=3)
     np.testing.assert_allclose(made.learning_rates, [2 / (t + 3) for t in (9, 10, 11, 12)])
+
+
+# a part of the local work
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(1, 5), st.floats(0.01, 1))
+def test_less_effort_is_the_beginning_of_the_whole_work(count, batch_size, epochs, effort):
+    held = np.arange(count)
+    section = TrainingSection(batch_size=batch_size, epochs=epochs)
+    common = {"width_count": 2, "rounds": 9, "seed": 3, "round": 2, "device": 1}
+    whole = local_schedule(section, LocalWork((0, 1)), held, **common)
+    part = local_schedule(section, LocalWork((0, 1), effort=effort), held, **common)
+    assert part.steps == max(1, round(effort * whole.steps))
+    assert batches(part) == batches(whole)[: part.steps]
+    planned = planned_images(
+        section, LocalWork((0, 1), effort=effort), count,
+        width_count=2, seed=3, round=2, device=1,
+    )  # fmt: skip
+    assert planned.tolist() == part.images_seen.tolist() == [len(part.samples)] * 2
+
+
+@pytest.mark.parametrize("effort", [0.0, -0.5, 1.01, math.nan, math.inf])
+def test_an_effort_that_is_no_part_is_refused(effort):
+    with pytest.raises(RequestError, match="above 0, at most 1"):
+        LocalWork((0,), effort=effort)
+
+
+def test_the_theorems_schedule_needs_whole_work():
+    with pytest.raises(RequestError, match="choose another schedule"):
+        local_schedule(
+            TrainingSection(schedule="theorem1"), LocalWork((0, 1), effort=0.5), HELD,
+            width_count=2, rounds=1, seed=0, round=1, device=0,
+        )  # fmt: skip

@@ -56,9 +56,13 @@ class DataSection(Section):
     to resize to), `grey`, and `train` and `test`, the names of the folders inside."""
     dir: Path | None = None
     """Where the files of a named dataset are; without it, the sources are tried in turn."""
-    partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "own"] = "dirichlet"
-    """How the training samples are distributed; `own`: every device of a deployment brings its own
-    folder, and `dataset` only gives the server its test set and the normalisation."""
+    partition: Literal["dirichlet", "dirichlet-equal", "iid", "shards", "natural", "own"] = (
+        "dirichlet"
+    )
+    """How the training samples are distributed; `natural`: as the data say, which name the holder
+    of every sample (with fewer `federation.devices`, the first of them); `own`: every device of a
+    deployment brings its own folder, and `dataset` only gives the server its test set and the
+    normalisation."""
     alpha: Annotated[float, Field(gt=0, le=1e6), at_least(1e-6)] = 1.0
     """Dirichlet concentration; with smaller values, devices differ more."""
     min_samples: Count = 10

@@ -31,13 +31,18 @@ class Samples:
 
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
+    holders: NDArray[np.int64] | None = None
+    """The device that holds each sample, where the data say so (`data.partition = "natural"`)."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def first(self, count: int | None) -> "Samples":
         """A view of the first `count` samples; all of them when `count` is None."""
-        return self if count is None else Samples(self.images[:count], self.labels[:count])
+        if count is None:
+            return self
+        holders = None if self.holders is None else self.holders[:count]
+        return Samples(self.images[:count], self.labels[:count], holders)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,12 @@ class Dataset:
                     f"the {kind} labels go from {labels.min()} to {labels.max()}, which are not "
                     f"{self.classes} classes counted from 0"
                 )
+        holders = self.train.holders
+        if holders is not None and holders.shape != self.train.labels.shape:
+            raise RequestError(
+                f"there are {len(holders)} holders for {len(self.train)} training images; name "
+                "the device of every image"
+            )
         if self.train.images.shape[1:] != self.test.images.shape[1:]:
             raise RequestError(
                 f"training images are {self.train.images.shape[1:]} and test images "
@@ -88,11 +99,13 @@ class Dataset:
         *,
         name: str = "arrays",
         classes: int | None = None,
+        holders: Any = None,
     ) -> Self:
         """Data in memory: images [sample, row, column] with or without channels at the end.
 
         Bytes from 0 to 255, or numbers from 0 to 1, which are rounded to 256 levels. `classes` is
-        the highest label and one where absent.
+        the highest label and one where absent. `holders` names the device of every training image,
+        by numbers or by words, for `data.partition = "natural"`.
         """
         train = as_bytes(train_images, "training images")
         test = as_bytes(test_images, "test images")
@@ -101,19 +114,30 @@ class Dataset:
             (test, as_labels(test_labels, len(test), "test labels")),
             name,
             classes,
+            holders,
         )
 
     @classmethod
     def from_torch(
-        cls, train: Any, test: Any, *, name: str = "torch", classes: int | None = None
+        cls,
+        train: Any,
+        test: Any,
+        *,
+        name: str = "torch",
+        classes: int | None = None,
+        holders: Any = None,
     ) -> Self:
-        """Two torch datasets of (image, label), such as torchvision's.
+        """Two torch datasets of (image, label), such as torchvision's; holders as in `from_arrays`.
 
         An image may be a tensor [channel, row, column], an array or a PIL image. Leave out random
         transformations and `Normalize`: every sample is read once.
         """
         return cls._of(
-            items.torch_samples(train, "train"), items.torch_samples(test, "test"), name, classes
+            items.torch_samples(train, "train"),
+            items.torch_samples(test, "test"),
+            name,
+            classes,
+            holders,
         )
 
     @classmethod
@@ -174,15 +198,25 @@ class Dataset:
         return cls._of(of_train, of_test, name, None)
 
     @classmethod
-    def _of(cls, train: items.Pair, test: items.Pair, name: str, classes: int | None) -> Self:
+    def _of(
+        cls,
+        train: items.Pair,
+        test: items.Pair,
+        name: str,
+        classes: int | None,
+        holders: Any = None,
+    ) -> Self:
         digest = hashlib.sha256()
-        for array in (*train, *test):
+        # devices are numbered in the order of their names
+        held = None if holders is None else np.unique(holders, return_inverse=True)[1]
+        contents: list[NDArray[Any]] = [*train, *test]
+        for array in contents if held is None else [*contents, held]:
             digest.update(f"{array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         if not len(train[1]) or not len(test[1]):
             raise RequestError("there must be at least one training image and one test image")
         count = 1 + int(max(train[1].max(), test[1].max())) if classes is None else classes
-        return cls(name, Samples(*train), Samples(*test), count, digest.hexdigest())
+        return cls(name, Samples(*train, held), Samples(*test), count, digest.hexdigest())
 
     def normalisation(self, kind: str) -> Moments:
         """Mean and deviation per channel by which images in [0, 1] are shifted and scaled."""

@@ -22,4 +22,4 @@ def downscaled(samples: Samples, factor: int) -> Samples:
         squares = some.reshape(len(some), rows // factor, factor, columns // factor, factor, -1)
         means = squares.mean((2, 4), dtype=np.float32)
         small[start : start + 1000] = np.floor(means + 0.5).astype(np.uint8)
-    return Samples(small, samples.labels)
+    return Samples(small, samples.labels, samples.holders)

@@ -5,7 +5,8 @@ differ in their class mix and in their size. `dirichlet-equal` follows Hsu et al
 arXiv:1909.06335), which the paper cites: every device draws its own class mix and all get equally
 many samples, of that mix as far as the classes last (`equal_shares`); alpha counts for each class,
 so Hsu's Dir(alpha p) is alpha over the number of classes. `iid` deals at random, `shards` deals
-label-sorted shards (McMahan et al. 2017).
+label-sorted shards (McMahan et al. 2017). `natural` leaves every sample with the device that the
+data name as its holder.
 """
 
 from dataclasses import dataclass
@@ -56,19 +57,23 @@ def partition(
     section: DataSection,
     seed: int,
     shares: NDArray[np.float64] | None = None,
+    holders: Indices | None = None,
 ) -> Partition:
     """Deal the samples with these labels to the devices, as the `data` section says.
 
     `shares` says how much each device is to hold beside the others; None: all alike. Under
-    `dirichlet` they are the means of the devices' shares of a class.
+    `dirichlet` they are the means of the devices' shares of a class. `holders` are those that the
+    data name, for `natural`.
     """
     if shares is not None and section.partition not in ("iid", "dirichlet", "own"):
         raise RequestError(
-            f'data_share needs data.partition = "iid" or "dirichlet": {section.partition!r} gives '
-            "all devices the same number of samples"
+            f'data_share needs data.partition = "iid" or "dirichlet": {section.partition!r} '
+            "settles itself how many samples a device holds"
         )
     if section.partition == "own":
         return Partition(np.empty(0, np.int64), np.zeros(devices + 1, np.int64))
+    if section.partition == "natural":
+        return _natural(holders, devices)
     least = section.min_samples
     if devices * least > len(labels):
         raise RequestError(
@@ -86,10 +91,30 @@ def partition(
         case "dirichlet-equal":
             owner = _dirichlet_equal(labels, devices, section.alpha, random)
     _raise_to_minimum(owner, devices, least, random)
+    return _by_owner(owner, devices)
+
+
+def _by_owner(owner: Indices, devices: int) -> Partition:
+    """The partition in which every sample is its owner's; one with the owner -1 is nobody's."""
     order = np.argsort(owner, kind="stable")
     kept = order[np.searchsorted(owner[order], 0) :]
     counts = np.bincount(owner[kept], minlength=devices)
     return Partition(kept, np.concatenate([[0], np.cumsum(counts)]))
+
+
+def _natural(holders: Indices | None, devices: int) -> Partition:
+    """The first devices of those that the data name, each with its own samples."""
+    if holders is None:
+        raise RequestError(
+            'data.partition = "natural" needs data that say which device holds each sample: give '
+            "holders=... to Dataset.from_arrays or from_torch"
+        )
+    there = int(holders.max()) + 1
+    if devices > there:
+        raise RequestError(
+            f"the data belong to {there} devices; set federation.devices to {there} or fewer"
+        )
+    return _by_owner(np.where(holders < devices, holders, -1), devices)
 
 
 def all_of_one(samples: int, device: int, devices: int) -> Partition:

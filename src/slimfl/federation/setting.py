@@ -101,6 +101,7 @@ class Setting:
             experiment.data,
             experiment.seed,
             _unequal_shares(experiment, devices),
+            self.dataset.train.holders,
         )
         self.population = replace(devices, samples=self.partition.sizes)
         self.availability = devices.availability if (devices.availability < 1).any() else None

@@ -45,6 +45,8 @@ class Assignment:
     """Loss weight of every width of the network; None for the configured ones."""
     channels: ChannelOrder | None = None
     """The order of the channels, for a device that trains others than the leading ones."""
+    effort: float = 1.0
+    """The part of the configured local steps that the device takes, at least one step."""
 
     @property
     def work(self) -> LocalWork:
@@ -56,6 +58,7 @@ class Assignment:
             self.visit,
             self.weights,
             self.channels,
+            self.effort,
         )
 
 

@@ -34,6 +34,14 @@ class LocalWork:
     """Loss weight of every width of the network, if the method has its own."""
     channels: ChannelOrder | None = None
     """The order of the channels, if others than the leading ones are trained."""
+    effort: float = 1.0
+    """The part of the configured local steps that the device takes, at least one step."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.effort <= 1:
+            raise RequestError(
+                f"the effort of a device is {self.effort}: give a number above 0, at most 1"
+            )
 
     def images_trained_on(self, seen: NDArray[np.int64]) -> int:
         """Number of images, given how many each width saw; one counts once, at however many widths.
@@ -91,7 +99,14 @@ def local_schedule(
     `random` is the device's generator for the batches, if the caller already has it.
     """
     random = random or generator(seed, "batches", round, device)
-    samples, offsets = _batches(section, held, random)
+    if work.effort != 1 and section.schedule == "theorem1":
+        raise RequestError(
+            'training.schedule = "theorem1" counts the same steps in every round, but a device '
+            f"takes {work.effort:g} of them; choose another schedule"
+        )
+    offsets = _batch_offsets(section, len(held), work.effort)
+    epochs = -(-int(offsets[-1]) // len(held))
+    samples = np.concatenate([random.permutation(held) for _ in range(epochs)])[: offsets[-1]]
     count = len(offsets) - 1
     step, options = _step(section, work)
     return LocalSchedule(
@@ -117,8 +132,7 @@ def planned_images(
     device: int,
 ) -> NDArray[np.int64]:
     """`images_seen` of the schedule, without making the schedule."""
-    epochs = -(-local_steps(section, held) // _steps_per_epoch(section, held))
-    offsets = _batch_offsets(held, section.batch_size, epochs, section.steps)
+    offsets = _batch_offsets(section, held, work.effort)
     visits = _visits(section, work, width_count, len(offsets) - 1, (seed, round, device))
     return np.asarray(np.diff(offsets) @ visits)
 
@@ -135,31 +149,30 @@ def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
     return configured_step(section), as_options(section.options)
 
 
-def _batches(
-    section: TrainingSection, held: NDArray[np.int64], random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Whole epochs, each a new permutation whose last batch may be shorter; cut after `steps`."""
-    epochs = -(-local_steps(section, len(held)) // _steps_per_epoch(section, len(held)))
-    samples = np.concatenate([random.permutation(held) for _ in range(epochs)])
-    offsets = _batch_offsets(len(held), section.batch_size, epochs, section.steps)
-    return samples[: offsets[-1]], offsets
-
-
-def local_steps(section: TrainingSection, held: int) -> int:
+def local_steps(section: TrainingSection, held: int, effort: float = 1.0) -> int:
     """Number of steps per round of a device with this number of samples."""
-    return section.steps or (section.epochs or 1) * _steps_per_epoch(section, held)
+    steps = section.steps or (section.epochs or 1) * _steps_per_epoch(section.batch_size, held)
+    return steps if effort == 1 else max(1, round(effort * steps))
 
 
-def _steps_per_epoch(section: TrainingSection, held: int) -> int:
-    return -(-held // section.batch_size)
+def _steps_per_epoch(batch_size: int, held: int) -> int:
+    return -(-held // batch_size)
+
+
+def _batch_offsets(section: TrainingSection, held: int, effort: float) -> NDArray[np.int64]:
+    return _offsets(held, section.batch_size, local_steps(section, held, effort))
 
 
 @lru_cache(maxsize=1024)
-def _batch_offsets(held: int, batch_size: int, epochs: int, steps: int | None) -> NDArray[np.int64]:
-    """Shared by all devices with the same number of samples, so it must not be changed."""
+def _offsets(held: int, batch_size: int, steps: int) -> NDArray[np.int64]:
+    """Whole epochs, whose last batch may be shorter, cut after the last step.
+
+    Shared by all devices with the same number of samples, so it must not be changed.
+    """
+    epochs = -(-steps // _steps_per_epoch(batch_size, held))
     ends = np.minimum(np.arange(batch_size, held + batch_size, batch_size), held)
     offsets = np.concatenate([[0], *(epoch * held + ends for epoch in range(epochs))])
-    offsets = offsets.astype(np.int64)[: None if steps is None else steps + 1]
+    offsets = offsets.astype(np.int64)[: steps + 1]
     offsets.flags.writeable = False
     return offsets
 

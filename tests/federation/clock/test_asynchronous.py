@@ -12,6 +12,9 @@ import slimfl
 from slimfl.config import build
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import RunFolder, Simulation, run
+from slimfl.federation.clock.under_way import assignment, plain
+from slimfl.methods import method
+from slimfl.methods.method import full_assignment
 
 BASE = {
     "rounds": 6,
@@ -56,6 +59,7 @@ def comparable(line):
     [
         {},
         {"method": "vanilla-1.0x"},
+        {"method": "fjord"},
         {"radio": {"channel": "good"}},
         {"federation": {"dropout": 0.3}},
         {"federation": {"missing": "zero", "absent": "old"}},
@@ -161,6 +165,20 @@ class Killed(Exception):
 
 
 SLOW = {"data": {"partition": "dirichlet"}, "radio": {"model": "rate-adaptive"}}
+
+
+def test_an_assignment_on_its_way_is_restored_with_what_is_still_counted():
+    """FjORD's images are counted by how its widths are visited, after the update has landed."""
+    for name in ("fjord", "fjord-kd", "slimfl"):
+        given = full_assignment(method(name, (0.5, 1.0)), 2)
+        back = assignment(*plain(given))
+        assert (back.widths, back.messages, back.visit) == (
+            given.widths,
+            given.messages,
+            given.visit,
+        )
+    older = assignment([0, 1], [[0], [1]])
+    assert older.visit == "all"
 
 
 @pytest.mark.parametrize("counts", ["uploads", "arrivals"])

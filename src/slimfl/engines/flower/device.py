@@ -121,7 +121,8 @@ def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Datase
             f"this device's {dataset.name} data differ from the server's (checksum "
             f"{dataset.checksum[:12]}); give its node the data-dir with the same files"
         )
-    return dataset, partition(dataset.train.labels, devices, section, asked.seed)
+    train = dataset.train
+    return dataset, partition(train.labels, devices, section, asked.seed, holders=train.holders)
 
 
 def _here(section: DataSection, data_dir: Path | None) -> DataSection:

@@ -213,6 +213,7 @@ def _work(work: dict[str, Any]) -> LocalWork:
         str(work["visit"]),
         None if weights is None else tuple(float(weight) for weight in weights),
         None if channels is None else (str(channels[0]), _whole(channels[1])),
+        float(work["effort"]),
     )
 
 

@@ -69,12 +69,12 @@ def under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 def plain(given: Assignment) -> list[Any]:
     """The part of an assignment that is still needed once the device has trained."""
-    return [list(given.widths), [list(each) for each in given.messages]]
+    return [list(given.widths), [list(each) for each in given.messages], given.visit]
 
 
-def assignment(widths: list[int], messages: list[list[int]]) -> Assignment:
-    """The inverse of `plain`."""
-    return Assignment(tuple(widths), tuple(map(tuple, messages)))
+def assignment(widths: list[int], messages: list[list[int]], visit: str = "all") -> Assignment:
+    """The inverse of `plain`; older checkpoints do not say how widths are visited."""
+    return Assignment(tuple(widths), tuple(map(tuple, messages)), visit=visit)
 
 
 def _are_assignments(found: Any, count: int, widths: int) -> bool:
@@ -88,11 +88,12 @@ def _are_assignments(found: Any, count: int, widths: int) -> bool:
         and len(found) == count
         and all(
             isinstance(each, list)
-            and len(each) == 2
+            and len(each) in (2, 3)
             and indices(each[0])
             and isinstance(each[1], list)
             and all(map(indices, each[1]))
             and 0 < len(each[1]) <= widths
+            and all(isinstance(visit, str) for visit in each[2:])
             for each in found
         )
     )
