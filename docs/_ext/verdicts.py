@@ -95,8 +95,12 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
             ]
         )
     lines = [*_table(["exhibit", "what the paper claims", *documents], rows), ""]
-    rules = dict.fromkeys(document["rule"] for document in documents.values())
-    lines += [line for rule in rules for line in (f"The rule: {rule}", "")]
+    newest = next(iter(documents.values()))["rule"]
+    lines += [f"The rule: {newest}", ""]
+    for name, document in documents.items():
+        if document["rule"] != newest:
+            title = f"The earlier rule that {name} was judged by"
+            lines += [*_open(title), document["rule"], "", "</details>", ""]
     for name, document in documents.items():
         lines += [f"* **{name}**: {_made(document)}"]
     for name, document in documents.items():
