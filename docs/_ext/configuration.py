@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from slimfl.config import Experiment, Section, population, sections, time
+from slimfl.config import Experiment, Section, experiment, sections
+from slimfl.config.sections import population
 
 #: Where the source has no docstring because the name says it; here for readers of the table.
 MEANINGS = {
@@ -66,7 +67,7 @@ def text() -> str:
             key = f"{prefix}{name}"
             meaning = documented.get((model.__name__, name)) or MEANINGS.get(key)
             if not meaning:
-                raise ValueError(f"{key} has no docstring in config/sections.py, no meaning here")
+                raise ValueError(f"{key} has no docstring in config/sections, no meaning here")
             default = field.get_default(call_default_factory=True)
             cells = (f"`{key}`", _type(properties[name]), _default(default), meaning)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
@@ -93,8 +94,8 @@ def _is_section(annotation: Any) -> bool:
 def _field_docstrings() -> dict[tuple[str, str], str]:
     """The string that stands under a field, by (class, field)."""
     found = {}
-    modules = (sections, population, time)
-    nodes = [n for module in modules for n in ast.parse(inspect.getsource(module)).body]
+    files = [Path(experiment.__file__), *sorted(Path(sections.__file__).parent.glob("*.py"))]
+    nodes = [n for file in files for n in ast.parse(file.read_text(encoding="utf-8")).body]
     for node in nodes:
         if not isinstance(node, ast.ClassDef):
             continue

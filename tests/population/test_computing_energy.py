@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from slimfl.config.time import EnergyPreset
+from slimfl.config.sections.time import EnergyPreset
 from slimfl.errors import RequestError
 from slimfl.nn import build, multiply_adds
 from slimfl.population import Population

@@ -4,31 +4,26 @@ An experiment is one method under one seed. Every room reads the section that ca
 Unknown keys are errors that suggest the nearest known key.
 """
 
-from slimfl.config.base import Section
+from slimfl.config.experiment import OWN, Experiment
 from slimfl.config.identity import round_dependencies, round_identity
 from slimfl.config.loading import build, change, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
-from slimfl.config.population import (
-    Correlation,
-    DeviceClass,
-    Distribution,
-    PopulationSection,
-    Quantity,
-)
 from slimfl.config.sections import (
-    CHANNELS,
-    OWN,
     DataSection,
-    Experiment,
+    EnergySection,
     FederationSection,
     FlowerSection,
     ModelSection,
+    PopulationSection,
     PrivacySection,
     RadioSection,
+    Section,
     ServerSection,
+    TimeSection,
     TrainingSection,
 )
-from slimfl.config.time import EnergySection, TimeSection
+from slimfl.config.sections.population import Correlation, DeviceClass, Distribution, Quantity
+from slimfl.config.sections.radio import CHANNELS
 
 __all__ = [
     "CHANNELS",

@@ -10,8 +10,8 @@ import hashlib
 import json
 from typing import Any
 
-from slimfl.config.base import Section
-from slimfl.config.sections import Experiment
+from slimfl.config.experiment import Experiment
+from slimfl.config.sections import Section
 
 #: What no round depends on: where a run computes, who watches it, how often it is saved, when it
 #: ends, and how long it waits. The evaluation interval is not listed, as it affects the metrics.

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_origin
 
 import pydantic
 
+from slimfl.config.experiment import NAMES, Experiment
 from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
-from slimfl.config.sections import NAMES, Experiment
 from slimfl.errors import RequestError
 from slimfl.files import read_regular
 from slimfl.naming import module_of

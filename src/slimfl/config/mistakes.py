@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pydantic
 from pydantic import BaseModel
 
-from slimfl.config.base import Section
-from slimfl.config.sections import Experiment
+from slimfl.config.experiment import Experiment
+from slimfl.config.sections import Section
 from slimfl.errors import RequestError
 
 #: Maximum length of a text (a path), depth of nested lists, and number of values.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config.population import LIMITS
+from slimfl.config.sections.population import LIMITS
 from slimfl.errors import RequestError
 from slimfl.files import open_regular, replacing
 from slimfl.population.population import Population

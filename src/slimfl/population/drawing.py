@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import DeviceClass, Experiment
-from slimfl.config.population import QUANTITIES
+from slimfl.config.sections.population import QUANTITIES
 from slimfl.errors import RequestError
 from slimfl.population.devices_csv import read_devices
 from slimfl.population.population import DEFAULT_ENERGY, Population

@@ -18,7 +18,7 @@ and train the narrowest width.
 """
 
 from slimfl.config import DeviceClass
-from slimfl.config.population import Disc, Lognormal
+from slimfl.config.sections.population import Disc, Lognormal
 
 MACRO_CELL = Disc(distribution="disc", radius_m=289.0, inner_m=35.0)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.config import Correlation, Distribution
-from slimfl.config.population import LIMITS, Choice, Disc, Lognormal, Uniform
+from slimfl.config.sections.population import LIMITS, Choice, Disc, Lognormal, Uniform
 from slimfl.errors import RequestError
 
 Floats = NDArray[np.float64]

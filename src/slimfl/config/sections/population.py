@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from slimfl.config.base import Count, Fraction, Positive, Section
+from slimfl.config.sections.section import Count, Fraction, Positive, Section
 
 #: The quantities of a device class; each is a number, a list, or a distribution.
 QUANTITIES = (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from slimfl.config.base import Count, Section, at_least
+from slimfl.config.sections.section import Count, Section, at_least
 
 #: Virtual seconds; the limits are beyond those of any real device.
 VirtualSeconds = Annotated[float, Field(gt=0, le=1e9), at_least(1e-9)]
