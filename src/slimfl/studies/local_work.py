@@ -45,7 +45,8 @@ def cells(scale: StudyScale) -> list[Cell]:
 
 def answer(scale: StudyScale, runs: Runs) -> Answer:
     """Accuracy over steps per round."""
-    rows, lines, data = [], [], {}
+    rows, lines = [], []
+    data: dict[str, dict[str, dict[int, float]]] = {}
     for method, widths in COMPARED.items():
         for width in widths:
             found = {m: _one(scale, method, width, m, runs) for m in MULTIPLES}
@@ -69,13 +70,12 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         ["SlimFL, energy on the air, J", *("" if e is None else f"{e:.3f}" for e in energy)]
     )
     headings = ["accuracy, %", *(f"{scale.steps * m:g} steps" for m in MULTIPLES)]
-    sentences = []
-    slim = data.get("SlimFL at 1.0x", {})
-    if slim:
-        best = max(slim, key=lambda steps: fmean(slim[steps].values()))
+    sentences = [_best_words(scale, name, by_steps) for name, by_steps in data.items()]
+    if energy[0] and energy[-1]:
+        few, many = (f"{scale.steps * m:g}" for m in (MULTIPLES[0], MULTIPLES[-1]))
         sentences.append(
-            f"With {scale.rounds * scale.steps:,} local steps in all, SlimFL's full width is most "
-            f"accurate with {best} steps per round ({fmean(slim[best].values()):.1f}%)."
+            f"With {many} steps per round SlimFL sends with {energy[-1] / energy[0]:.0%} of the "
+            f"energy that it takes with {few}."
         )
     pictures = []
     if lines:
@@ -84,6 +84,18 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         pictures.append(Picture("steps", "Accuracy after the same number of steps in all.", drawn))
     table = Titled("steps", "Final accuracy by steps per round.", Table(headings, rows))
     return Answer(sentences, [table], pictures, data)
+
+
+def _best_words(scale: StudyScale, name: str, by_steps: dict[str, dict[int, float]]) -> str:
+    """The best number of steps, and those that cannot be told from it."""
+    podium = standing.podium([standing.Standing(s, seeds) for s, seeds in by_steps.items()])
+    assert podium is not None
+    tied = sorted((each.method for each in podium.tied), key=float)
+    also = f", tied with {', '.join(tied)}" if tied else ""
+    return (
+        f"{name}: best with {podium.best.method} steps per round ({podium.best} %){also}, after "
+        f"{scale.rounds * scale.steps:,} local steps in all."
+    )
 
 
 def _finished(scale: StudyScale, method: str, multiple: float, runs: Runs) -> list[Any]:

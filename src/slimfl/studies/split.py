@@ -11,7 +11,7 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
-from slimfl.reproduction.judging.paired import difference
+from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
@@ -38,7 +38,10 @@ SPLITS: dict[str, dict[str, Any]] = {
     "per device, equal weights": WEIGHTED,
     "learned, equal weights": {**WEIGHTED, "radio__split": "learned"},
 }
+FIXED = "0.8 and 0.2 for all"
 WIDTHS = ("0.5x", "1.0x")
+#: Rounds over which deliveries are averaged in the picture.
+WINDOW = 10
 
 
 def split_runs(scale: StudyScale, scene: str, split: str) -> list[Cell]:
@@ -57,9 +60,9 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
     tables, sentences, pictures = [], [], []
     data: dict[str, Any] = {}
     for scene in SCENES:
-        rows, data[scene], lines = [], {}, []
+        rows, data[scene], lines, gaps = [], {}, [], []
         by_split = {split: finished(split_runs(scale, scene, split), runs) for split in SPLITS}
-        reference = by_split["0.8 and 0.2 for all"]
+        reference = by_split[FIXED]
         for split, records in by_split.items():
             if not records:
                 continue
@@ -67,58 +70,88 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
             for width in WIDTHS:
                 mine = standing.final_standing(split, records, width)
                 base = standing.final_standing("fixed", reference, width)
-                gap = difference(split, "fixed", mine.by_seed, base.by_seed)
+                gap = difference(f"{split} at {width}", "fixed", mine.by_seed, base.by_seed)
                 row += [str(mine), "" if records is reference else standing.gap_words(gap)]
+                if gap is not None and records is not reference:
+                    gaps.append(gap)
                 data[scene].setdefault(split, {})[width] = dict(mine.by_seed)
             shares = [arrived_share(records, segment) for segment in range(len(WIDTHS))]
             rows.append([*row, *(f"{100 * share:.0f}" for share in shares)])
-            lines.append(_over_time(split, records))
+            if records is not reference:
+                lines.append(_over_time(split, records, reference))
         headings = ["split", "seeds", "0.5x, %", "over 0.8 and 0.2", "1.0x, %", "over 0.8 and 0.2",
                     "segment 1 arrived, %", "segment 2 arrived, %"]  # fmt: skip
         name = scene.replace(" ", "-")
         tables.append(Titled(name, f"Devices {scene}.", Table(headings, rows)))
         if lines:
-            sentences.append(_sentence(scene, by_split))
+            sentences += [_delivered_words(scene, by_split), _accuracy_words(scene, gaps)]
             pictures.append(
                 Picture(
                     name,
-                    f"Segments delivered per device and round, devices {scene}; means over ten "
-                    "rounds.",
+                    "Segments delivered per device and round, more than with 0.8 and 0.2 for all "
+                    f"under the same seed; devices {scene}, means over ten rounds. Bars are "
+                    "deviations over seeds.",
                     line_figure(
-                        lines, "round", "segments per device and round", f"devices {scene}"
+                        lines, "round", "more segments per device and round", f"devices {scene}"
                     ),
                 )
             )
     return Answer([s for s in sentences if s], tables, pictures, data)
 
 
-def _over_time(split: str, records: list[RunRecord], window: int = 10) -> Line:
-    """Segments per device and round, in windows of rounds; the deviation is over seeds."""
-    rounds = len(records[0].lines)
-    ends = list(range(min(window, rounds), rounds + 1, window))
-    means, deviations = [], []
-    for end in ends:
-        values = [
-            sum(sum(line.delivered) for line in record.lines[max(0, end - window) : end])
-            / (DEVICES * min(window, end))
-            for record in records
-        ]
-        one = standing.Standing(split, dict(enumerate(values)))
-        means.append(one.mean)
-        deviations.append(one.deviation)
-    return Line(split, ends, means, deviations, dashed=split.startswith("learned"))
+def _over_time(split: str, records: list[RunRecord], reference: list[RunRecord]) -> Line:
+    """Segments per device and round over those of the reference, in windows of rounds."""
+    mine, base = (
+        {each.experiment.seed: _by_window(each) for each in some} for some in (records, reference)
+    )
+    seeds = sorted(mine.keys() & base.keys())
+    more = [[a - b for a, b in zip(mine[s], base[s], strict=True)] for s in seeds]
+    windows = [standing.Standing(split, dict(enumerate(each))) for each in zip(*more, strict=True)]
+    ends = [WINDOW * (number + 1) for number in range(len(windows))]
+    return Line(
+        split,
+        ends,
+        [each.mean for each in windows],
+        [each.deviation for each in windows],
+        dashed=split.startswith("learned"),
+    )
 
 
-def _sentence(scene: str, by_split: dict[str, list[RunRecord]]) -> str:
+def _by_window(record: RunRecord) -> list[float]:
+    """Segments per device and round in every window of rounds, the last of which may be shorter."""
+    counts = [sum(line.delivered) for line in record.lines]
+    windows = [counts[begin : begin + WINDOW] for begin in range(0, len(counts), WINDOW)]
+    return [sum(each) / (DEVICES * len(each)) for each in windows]
+
+
+def _delivered_words(scene: str, by_split: dict[str, list[RunRecord]]) -> str:
     informed, learned = by_split["per device, equal weights"], by_split["learned, equal weights"]
-    fixed = by_split["0.8 and 0.2 for all"]
+    fixed = by_split[FIXED]
     if not (informed and learned and fixed):
         return ""
-    first, told, blind = (100 * arrived_share(some, 0) for some in (learned, informed, fixed))
+    said = [
+        " and ".join(f"{100 * arrived_share(some, segment):.0f}%" for segment in range(len(WIDTHS)))
+        for some in (learned, informed, fixed)
+    ]
     return (
-        f"Devices {scene}: with a learned split segment 1 arrives from {first:.0f}% of the "
-        f"uploads; with a split that knows every distance from {told:.0f}%, with 0.8 and 0.2 for "
-        f"all from {blind:.0f}%."
+        f"Devices {scene}: with a learned split segments 1 and 2 arrive from {said[0]} of the "
+        f"uploads; with a split that knows every distance from {said[1]}, with 0.8 and 0.2 for "
+        f"all from {said[2]}."
+    )
+
+
+def _accuracy_words(scene: str, gaps: list[Difference]) -> str:
+    """Which splits change the accuracy by more than the seeds can hide."""
+    if not gaps:
+        return ""
+    told = [g for g in gaps if g.half_width is not None and abs(g.mean) > g.half_width]
+    if told:
+        listed = ", ".join(f"{g.larger} {standing.gap_words(g)}" for g in told)
+        return f"Devices {scene}, points of accuracy over 0.8 and 0.2 for all: {listed}."
+    most = max(gaps, key=lambda g: abs(g.mean))
+    return (
+        f"Devices {scene}: no split changes the accuracy beyond what the seeds can tell; the "
+        f"largest difference is {standing.gap_words(most)} points ({most.larger})."
     )
 
 
