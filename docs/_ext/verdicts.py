@@ -100,7 +100,7 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
     for name, document in documents.items():
         if document["rule"] != newest:
             title = f"The earlier rule that {name} was judged by"
-            lines += [*_open(title), document["rule"], "", "</details>", ""]
+            lines += _fold(title, [document["rule"], ""])
     for name, document in documents.items():
         lines += [f"* **{name}**: {_made(document)}"]
     for name, document in documents.items():
