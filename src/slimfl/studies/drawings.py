@@ -85,11 +85,10 @@ def _square(axis: Axes, x: int, y: int, colour: str, each: Verdict) -> None:
             linewidth=0,
         )
     )
-    axis.text(x, y, f"+{each.lead:.1f}", ha="center", va="center", fontsize=8,
-              color="#1d2329" if each.tie else "white",
+    axis.text(x, y, f"+{each.lead:.1f}", ha="center", va="center", fontsize=8, color="#1d2329",
               weight="normal" if each.tie else "bold",
-              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8}
-              if each.tie else None)  # fmt: skip
+              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
+              )  # fmt: skip
 
 
 def _legend(figure: Figure, palette: dict[str, str], ties: bool) -> None:

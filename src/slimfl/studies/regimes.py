@@ -148,16 +148,7 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         f"{right} of {len(outcomes)} settings; where one method is best without a tie, in "
         f"{alone_right} of {len(alone)}. Best means the most accurate model, whichever its width.",
     ]
-    pictures = []
-    if outcomes:
-        pictures.append(
-            Picture(
-                "map",
-                "The best method at each width. A number is its lead in points over the other; "
-                "hatched: a tie.",
-                regime_map([v for each in outcomes for v in _verdicts(each)], WIDTHS),
-            )
-        )
+    pictures = [_map(outcomes, energy=energy) for energy in (False, True)] if outcomes else []
     headings = ["setting", "noise", *(f"{title(m)}, %" for m in ("slimfl", "vanilla-0.5x")),
                 "SlimFL over it", "SlimFL at 1.0x, %", "Vanilla FL-1.0x, %", "SlimFL over it",
                 "at equal energy: 0.5x", "1.0x", "advice", "best model"]  # fmt: skip
@@ -168,6 +159,17 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         [Titled("regimes", "Final accuracy by setting and method.", table)],
         pictures,
         {"settings": [_data(each) for each in outcomes]},
+    )
+
+
+def _map(outcomes: Sequence[Found], *, energy: bool) -> Picture:
+    when = "at equal energy" if energy else "after equal rounds"
+    verdicts = [v for each in outcomes for v in _verdicts(each, energy=energy)]
+    return Picture(
+        "map-at-equal-energy" if energy else "map",
+        f"The best method at each width, {when}. A number is its lead in points over the other; "
+        "hatched: a tie.",
+        regime_map(verdicts, WIDTHS),
     )
 
 
@@ -184,7 +186,7 @@ def _counted(outcomes: Sequence[Found], width: str, energy: bool = False) -> str
     )
 
 
-def _verdicts(each: Found) -> list[Verdict]:
+def _verdicts(each: Found, *, energy: bool) -> list[Verdict]:
     regime = each.regime
     return [
         Verdict(
@@ -195,7 +197,7 @@ def _verdicts(each: Found) -> list[Verdict]:
             lead=p.lead.mean if p.lead else 0.0,
             tie=p.is_tie,
         )
-        for width, p in each.by_width.items()
+        for width, p in (each.by_energy if energy else each.by_width).items()
     ]
 
 

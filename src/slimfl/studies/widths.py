@@ -11,6 +11,7 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
+from slimfl.reproduction.judging.paired import difference
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
 from slimfl.studies.regimes import METHODS, PAPER_RATE, Regime
@@ -84,10 +85,12 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
     sentences = []
     if len(lines) > 1:
         first, last = lines[0], lines[-1]
+        fulls = [standing.Standing(count, each["accuracy"]["1.0x"]) for count, each in data.items()]
+        lost = difference(last.name, first.name, fulls[-1].by_seed, fulls[0].by_seed, "points")
         sentences.append(
-            f"From {first.name} to {last.name} the full width goes from {first.mean[-1]:.1f}% to "
-            f"{last.mean[-1]:.1f}%; the narrowest of {last.name} ({last.x[0]:g}x) has "
-            f"{last.mean[0]:.1f}%."
+            f"The full width has {fulls[0]} % with {first.name} and {fulls[-1]} % with "
+            f"{last.name}: {standing.gap_words(lost)} points. The narrowest of {last.name} "
+            f"({last.x[0]:g}x) has {last.mean[0]:.1f} %."
         )
     pictures = []
     if lines:
