@@ -105,8 +105,13 @@ def runs_of(
 
 
 def rival_runs(scale: StudyScale, population: str, entry: Entry) -> list[Cell]:
-    """One method in one population, as this study runs it."""
-    return runs_of(scale, population, entry, seeds=scale.rival_seeds, rounds=scale.rival_rounds)
+    """One method in one population, as this study runs it.
+
+    More seeds in `cell`, where differences are small; not of Split-Mix, which torch alone trains.
+    """
+    many = population == "cell" and entry.method != "split-mix"
+    seeds = scale.rival_seeds if many else scale.seeds
+    return runs_of(scale, population, entry, seeds=seeds, rounds=scale.rival_rounds)
 
 
 def cells(scale: StudyScale) -> list[Cell]:

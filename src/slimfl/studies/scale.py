@@ -21,7 +21,7 @@ class StudyScale:
     rival_rounds: int
     """Of the study of rivals: more, because its data are spread over more devices."""
     rival_seeds: int
-    """Of the study of rivals: more, because its differences are small."""
+    """Of the study of rivals in a cell: more, because its differences are small."""
     test_samples: int | None
     evaluate_every: int
 
@@ -62,7 +62,7 @@ class StudyScale:
             f"Fashion-MNIST at half its sides (14 x 14), {self.rounds} rounds of {self.steps} "
             "local steps of 16 images per device with 10 devices, half as many steps with 20, "
             f"unless a table says otherwise, and {self.rival_rounds} rounds for rivals; "
-            f"{self.seeds} seeds, {self.rival_seeds} for rivals; "
+            f"{self.seeds} seeds, {self.rival_seeds} for rivals in a cell but Split-Mix; "
             f"tested on {tested} test images every {self.evaluate_every} rounds. A final accuracy "
             f"is the mean of the tests in the last {self.last_share:.0%} of the rounds."
         )
