@@ -107,7 +107,8 @@ def _over_time(split: str, records: list[RunRecord], reference: list[RunRecord])
     seeds = sorted(mine.keys() & base.keys())
     more = [[a - b for a, b in zip(mine[s], base[s], strict=True)] for s in seeds]
     windows = [standing.Standing(split, dict(enumerate(each))) for each in zip(*more, strict=True)]
-    ends = [WINDOW * (number + 1) for number in range(len(windows))]
+    rounds = len(records[0].lines)
+    ends = [min(WINDOW * (number + 1), rounds) for number in range(len(windows))]
     return Line(
         split,
         ends,
