@@ -12,6 +12,18 @@ from slimfl.nn.widths import channels_at
 MOST = 4096
 
 
+def checked_channels(
+    in_channels: int, classes: int, channels: tuple[int, int, int]
+) -> tuple[int, int, int]:
+    """The channels after the stem and the two blocks, if all sizes are possible."""
+    sizes = (in_channels, classes, *channels)
+    if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
+        raise ValueError(
+            f"in_channels, classes and three channels must be whole numbers from 1 to {MOST}"
+        )
+    return channels
+
+
 class ULMobileNet(nn.Module):
     """A stem, two depthwise-separable blocks, average pooling and a linear layer; no batch norm.
 
@@ -29,12 +41,7 @@ class ULMobileNet(nn.Module):
         channels: tuple[int, int, int] = (32, 32, 64),
     ) -> None:
         super().__init__()
-        sizes = (in_channels, classes, *channels)
-        if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
-            raise ValueError(
-                f"in_channels, classes and three channels must be whole numbers from 1 to {MOST}"
-            )
-        first, second, third = channels
+        first, second, third = checked_channels(in_channels, classes, channels)
         self.in_channels, self.classes, self.channels = in_channels, classes, (first, second, third)
         self.stem = SlimConv2d(in_channels, first, 3, padding=1, bias=False, slim_in=False)
         self.depthwise1 = SlimConv2d(first, first, 3, padding=1, groups=first, bias=False)

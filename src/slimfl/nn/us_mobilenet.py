@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from slimfl.config.sections.model import MOST_WIDTHS
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.norms import SlimBatchNorm2d
-from slimfl.nn.ul_mobilenet import MOST
+from slimfl.nn.ul_mobilenet import checked_channels
 
 
 class USMobileNet(nn.Module):
@@ -34,14 +34,9 @@ class USMobileNet(nn.Module):
         widths: tuple[float, ...] = (0.5, 1.0),
     ) -> None:
         super().__init__()
-        sizes = (in_channels, classes, *channels)
-        if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
-            raise ValueError(
-                f"in_channels, classes and three channels must be whole numbers from 1 to {MOST}"
-            )
+        first, second, third = checked_channels(in_channels, classes, channels)
         if len(widths) > MOST_WIDTHS:
             raise ValueError(f"there may be at most {MOST_WIDTHS} widths")
-        first, second, third = channels
 
         def layer(name: str, convolution: SlimConv2d) -> list[tuple[str, nn.Module]]:
             return [
