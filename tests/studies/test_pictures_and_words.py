@@ -9,7 +9,7 @@ import pytest
 from slimfl.reproduction.judging.paired import difference
 from slimfl.results import RunRecord
 from slimfl.studies import local_work, split
-from slimfl.studies.rivals import DEVICES
+from slimfl.studies.rival_runs import DEVICES
 from slimfl.studies.scale import SCALES
 
 

@@ -10,10 +10,13 @@ from typing import cast
 import pytest
 
 from slimfl.config import dump
+from slimfl.population import population_of
 from slimfl.results import RunRecord
 from slimfl.studies import STUDIES
 from slimfl.studies.make import cells_of, make, write
+from slimfl.studies.rival_runs import DEVICES, _far
 from slimfl.studies.scale import SCALES
+from slimfl.studies.split import split_runs
 from slimfl.studies.standing import accuracy_at, final_standing, standing_within
 from slimfl.sweeps.job import complete
 
@@ -99,3 +102,23 @@ def test_a_final_accuracy_is_the_mean_over_the_last_rounds(end: int, tests: Sequ
 def test_where_the_last_rounds_have_no_test_the_last_test_counts() -> None:
     lines = [SimpleNamespace(round=10, accuracy={"1.0x": 0.5})]
     assert accuracy_at(cast(RunRecord, SimpleNamespace(evaluated=lines)), "1.0x", 40) == 50.0
+
+
+def test_far_devices_are_the_farthest_quarter_and_weigh_labels_as_they_hold_them(
+    cache: Path,
+) -> None:
+    cells = split_runs(TINY, "at rest", "0.8 and 0.2 for all")
+    records = [record for cell in cells if (record := cell.record(cache))]
+    found = _far("SlimFL", records, "1.0x")
+    assert len(found.by_seed) == TINY.seeds
+    for record in records:
+        distance_m = population_of(record.experiment).distance_m.tolist()
+        farthest = sorted(range(DEVICES), key=lambda device: -distance_m[device])[: DEVICES // 4]
+        by_label = record.lines[-1].label_accuracy
+        assert by_label is not None
+        accuracies = []
+        for device in farthest:
+            held = record.class_counts[device]
+            right = sum(n * (by_label["1.0x"][label] or 0.0) for label, n in enumerate(held))
+            accuracies.append(100 * right / sum(held))
+        assert found.by_seed[record.experiment.seed] == pytest.approx(sum(accuracies) / 5)

@@ -139,21 +139,35 @@ def _spread(values: Sequence[float]) -> Spread:
 
 def _accuracy(record: RunRecord, told: Delivery) -> dict[str, dict[str, float]]:
     """By group of devices and width."""
-    evaluated = [line.label_accuracy for line in record.lines if line.label_accuracy][-LAST:]
-    if not evaluated or not record.class_counts:
+    evaluated = [line for line in record.lines if line.label_accuracy][-LAST:]
+    by_width = accuracy_by_device(record, evaluated)
+    if not by_width:
         return {}
-    held = np.asarray(record.class_counts, np.float64)
     groups = _groups(record, told)
     found: dict[str, dict[str, float]] = {name: {} for name in groups}
-    for width in evaluated[-1]:
-        by_label = np.array(
-            [[np.nan if a is None else a for a in each[width]] for each in evaluated]
-        )
-        on_own = _on_own_data(held, by_label.mean(axis=0))
+    for width, on_own in by_width.items():
         for name, rows in groups.items():
             known = on_own[rows][~np.isnan(on_own[rows])]
             if len(known):
                 found[name][width] = fmean(known.tolist())
+    return found
+
+
+def accuracy_by_device(record: RunRecord, lines: Sequence[RoundRecord]) -> dict[str, Floats]:
+    """By width: the accuracy on every device's own data, averaged over these evaluated rounds.
+
+    NaN for a device without labels that were tested; empty if the rounds do not record labels.
+    """
+    evaluated = [line.label_accuracy for line in lines if line.label_accuracy]
+    if not evaluated or not record.class_counts:
+        return {}
+    held = np.asarray(record.class_counts, np.float64)
+    found = {}
+    for width in evaluated[-1]:
+        by_label = np.array(
+            [[np.nan if a is None else a for a in each[width]] for each in evaluated]
+        )
+        found[width] = _on_own_data(held, by_label.mean(axis=0))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,39 +160,44 @@ class Lead:
     half_width: float | None
 
 
-def lead_figure(rows: Sequence[Lead], over: str) -> Figure:
-    """Paired differences to one method, the largest at the top; full colour where 0 is outside."""
-    ordered = sorted(rows, key=lambda row: row.mean)
-    with canvas(6.6, 0.34 * len(rows) + 1.2) as (figure, axes):
-        axes.axvline(0, color="#5b6670", linewidth=1)
-        for y, row in enumerate(ordered):
-            colour = colours.BLUE if row.name.startswith("SlimFL") else colours.GREY
-            half = row.half_width or 0.0
-            decided = row.half_width is not None and abs(row.mean) > half
-            fill = colour if decided else "white"
-            axes.errorbar(row.mean, y, xerr=half or None, color=colour, marker="o", ms=7, mew=1.6,
-                          mfc=fill, capsize=3, linestyle="none")  # fmt: skip
-        axes.set_yticks(range(len(ordered)), [row.name for row in ordered])
-        for label, row in zip(axes.get_yticklabels(), ordered, strict=True):
-            label.set_fontweight("bold" if row.name.startswith("SlimFL") else "normal")
-        axes.set_ylim(-0.6, len(ordered) - 0.4)
-        axes.grid(axis="y", visible=False)
-        axes.set(
-            xlabel="points, with 95% interval; open: a tie",
-            title=f"full-width accuracy over {over}",
+def lead_figure(panels: Mapping[str, Sequence[Lead]], over: str) -> Figure:
+    """Paired differences to one method, a panel per measure; full colour where 0 is outside.
+
+    Rows are in the order of the first panel, the largest at the top.
+    """
+    names = [row.name for row in sorted(next(iter(panels.values())), key=lambda row: row.mean)]
+    with grid(1, len(panels), 3.4 * len(panels) + 2.2, 0.34 * len(names) + 1.3) as (figure, axes):
+        for axis, (measure, rows) in zip(axes, panels.items(), strict=True):
+            axis.axvline(0, color="#5b6670", linewidth=1)
+            for row in rows:
+                colour = colours.BLUE if row.name.startswith("SlimFL") else colours.GREY
+                half = row.half_width or 0.0
+                decided = row.half_width is not None and abs(row.mean) > half
+                axis.errorbar(row.mean, names.index(row.name), xerr=half or None, color=colour,
+                              marker="o", ms=7, mew=1.6, mfc=colour if decided else "white",
+                              capsize=3, linestyle="none")  # fmt: skip
+            axis.set_yticks(range(len(names)), names if axis is axes[0] else [""] * len(names))
+            axis.set_ylim(-0.6, len(names) - 0.4)
+            axis.grid(axis="y", visible=False)
+            axis.set_title(measure)
+        for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
+            label.set_fontweight("bold" if name.startswith("SlimFL") else "normal")
+        figure.supxlabel(
+            f"points of full-width accuracy over {over}, with 95% interval; open: a tie",
+            fontsize="small",
         )
     return figure
 
 
 @dataclass(frozen=True)
 class Dots:
-    """A method's accuracy for everybody, and on the data of the devices that it hears least."""
+    """A method's accuracy for everybody, and on the data of the devices that are far away."""
 
     name: str
     overall: float
     overall_deviation: float
-    least_heard: float
-    least_heard_deviation: float
+    far: float
+    far_deviation: float
 
 
 def fairness_figure(rows: Sequence[Dots], title: str) -> Figure:
@@ -201,11 +206,11 @@ def fairness_figure(rows: Sequence[Dots], title: str) -> Figure:
     with canvas(6.6, 0.36 * len(rows) + 1.5) as (figure, axes):
         for y, row in enumerate(ordered):
             colour = colours.BLUE if row.name.startswith("SlimFL") else colours.GREY
-            axes.plot([row.least_heard, row.overall], [y, y], color=colour, alpha=0.35,
+            axes.plot([row.far, row.overall], [y, y], color=colour, alpha=0.35,
                       linewidth=3, zorder=1)  # fmt: skip
             for x, deviation, fill in (
                 (row.overall, row.overall_deviation, colour),
-                (row.least_heard, row.least_heard_deviation, "white"),
+                (row.far, row.far_deviation, "white"),
             ):
                 axes.errorbar(x, y, xerr=deviation or None, color=colour, marker="o", mfc=fill,
                               ms=7, mew=1.6, capsize=2, elinewidth=1, linestyle="none")  # fmt: skip
@@ -219,7 +224,7 @@ def fairness_figure(rows: Sequence[Dots], title: str) -> Figure:
             axes.plot([], [], marker="o", ms=7, mew=1.6, linestyle="none", color=colours.BLACK,
                       mfc=fill, label=label)[0]
             for fill, label in ((colours.BLACK, "on all test images"),
-                                ("white", "on the data of the quarter of the devices heard least"))
+                                ("white", "on the data of the farthest quarter of the devices"))
         ]  # fmt: skip
         axes.legend(handles=dots, loc="upper left", bbox_to_anchor=(-0.3, -0.14), ncols=2)
     return figure

@@ -15,8 +15,8 @@ from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
-from slimfl.studies.rivals import DEVICES, Entry, runs_of
-from slimfl.studies.rivals import PER_DEVICE as WEIGHTED
+from slimfl.studies.rival_runs import DEVICES, Entry, runs_of
+from slimfl.studies.rival_runs import PER_DEVICE as WEIGHTED
 from slimfl.studies.scale import StudyScale
 from slimfl.studies.study import (
     Answer,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from slimfl.federation import RoundRecord
 from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.results.energy import round_energy_j
@@ -102,9 +103,14 @@ def accuracy_at(record: RunRecord, width: str, end: int) -> float | None:
 
     Where that part has no test, the last test before it; None before the first test.
     """
-    tested = [e for e in record.evaluated if width in e.accuracy and e.round <= end]
-    late = [e for e in tested if e.round > (1 - StudyScale.last_share) * end] or tested[-1:]
+    late = late_tests(record, width, end)
     return 100 * fmean(e.accuracy[width] for e in late) if late else None
+
+
+def late_tests(record: RunRecord, width: str, end: int) -> list[RoundRecord]:
+    """The tests of a width in the last part of the rounds up to `end`, or the last before it."""
+    tested = [e for e in record.evaluated if width in e.accuracy and e.round <= end]
+    return [e for e in tested if e.round > (1 - StudyScale.last_share) * end] or tested[-1:]
 
 
 def best_width_standing(
