@@ -70,9 +70,9 @@ def _ranking(
     told = f"In `{population}` at {width}{where} the best is {podium.best.method} ({podium.best} %)"
     if podium.tied:
         told += f", tied with {_listed([each.method for each in podium.tied])}"
-    slim = max((r for r in rows if r.method.startswith("SlimFL")), key=lambda r: r.mean)
-    if not podium.wins_or_ties(slim.method):
-        told += f"; the best form of SlimFL has {slim} %"
+    forms = [r for r in rows if r.method.startswith("SlimFL")]
+    if not any(podium.wins_or_ties(form.method) for form in forms):
+        told += f"; the best form of SlimFL has {max(forms, key=lambda form: form.mean)} %"
     return told + "."
 
 
