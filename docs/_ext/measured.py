@@ -31,6 +31,7 @@ def texts() -> dict[str, str]:
         "recipe": recipe_table(read("recipe")),
         "bench": "\n".join(bench_tables(bench)),
         "bench-summary": bench_summary(bench),
+        "bench-methods": method_table(read("bench-methods")),
         "speed": speed_words(bench),
     }
 
@@ -108,6 +109,31 @@ def bench_tables(document: dict[str, Any]) -> list[str]:
             more = spread(row["flower_overhead_ms"], ".1f")
             lines += [f"Through Flower and Ray, a device takes {more} ms longer per round.", ""]
     return lines
+
+
+def method_table(document: dict[str, Any]) -> str:
+    """A row per method: what one of its rounds costs."""
+    work = document["methods"]["work"]
+    lines = [
+        f"{work['devices']} devices of {work['images_per_device']} images, "
+        f"{work['weak_share']:.0%} of them weak, on {document['machine']['cores']} cores "
+        f"({document['machine']['native']}); medians of {document['repetitions']} interleaved "
+        "repetitions, with the smallest and the largest.",
+        "",
+        "| method | engine | s/round | times SlimFL's | images/s | million multiply-adds/round |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in document["methods"]["rows"].items():
+        cells = [
+            f"`{name}`",
+            row["engine"],
+            spread(row["seconds_per_round"], ".3f"),
+            spread(row["times_slimfl"], ".2f"),
+            spread(row["images_per_s"], ",.0f"),
+            f"{row['multiply_adds_per_round'] / 1e6:,.0f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def bench_summary(document: dict[str, Any]) -> str:

@@ -139,7 +139,7 @@ def test_the_table_of_methods_shows_what_was_measured():
     }  # fmt: skip
     work = {"devices": 4, "images_per_device": 2, "weak_share": 0.5}
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(tables({"rows": {}, "methods": {"work": work, "rows": {"fjord": row}}}))
+    console.print(tables({"methods": {"work": work, "rows": {"fjord": row}}}))
     text = console.export_text()
     assert "50% of them weak" in text
     assert "0.250 (0.125 - 0.500)" in text

@@ -84,6 +84,7 @@ WRONG = {
     "report of a long name": (("report", "x" * 300), "too long"),
     "no tracker": (("run", *TINY, "--set", "track=['wandb']"), "pip install '.[wandb]'"),
     "bench": (("bench", "--out", "/proc/nowhere/bench.json"), "--out"),
+    "bench of methods and peers": (("bench", "--methods", "--peers"), "leave out"),
     "bench on a folder": (("bench", "--out", "."), "--out"),
     "check": (("reproduce", "table1", "--check", "nowhere.json"), "--check"),
     "bound": (("bound", "--delta", "nan"), "--delta"),

@@ -51,12 +51,8 @@ def benchmark(
 ) -> dict[str, Any]:
     """All measurements as one document of plain values."""
     native = native_module() is not None
-    base = Work(images_per_device=max(1, images // Work.devices))
-    document: dict[str, Any] = {
-        "machine": {"cores": available_cores(), "processor": platform.machine()},
-        "repetitions": repetitions,
-        "rows": {},
-    }
+    base = _base_work(images)
+    document: dict[str, Any] = {"machine": _machine(), "repetitions": repetitions, "rows": {}}
     for kind in ("sustrain", "fedavg"):
         tell(f"{kind}: engines and bare PyTorch in turn")
         document["rows"][kind] = _engines(replace(base, kind=kind), repetitions, native)
@@ -71,8 +67,7 @@ def benchmark(
         document["evaluation"] = _evaluation(base, repetitions)
         tell("growth with devices, local images and widths")
         document["growth"] = _growth()
-    tell("every method, with half of the devices weak")
-    document["methods"] = method_costs(base, repetitions, tell)
+    document |= method_benchmark(repetitions, images, tell)
     if peers and why_not_flower() is None:
         peers = {FLOWER: flower_simulation, **peers}
     for devices, images_per_device in PEER_WORK if peers else ():
@@ -81,6 +76,31 @@ def benchmark(
         row = _peers(work, PEER_REPETITIONS, native, peers or {}, tell)
         document["rows"][f"fedavg {devices} x {images_per_device}"] = row
     return document
+
+
+def method_benchmark(
+    repetitions: int, images: int, tell: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """The cost of a round of every method alone."""
+    tell("every method, with half of the devices weak")
+    return {
+        "machine": _machine(),
+        "repetitions": repetitions,
+        "methods": method_costs(_base_work(images), repetitions, tell),
+    }
+
+
+def _base_work(images: int) -> Work:
+    return Work(images_per_device=max(1, images // Work.devices))
+
+
+def _machine() -> dict[str, Any]:
+    native = native_module()
+    return {
+        "cores": available_cores(),
+        "processor": platform.machine(),
+        "native": None if native is None else native.simd_levels()[0],
+    }
 
 
 def _engines(work: Work, repetitions: int, native: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from slimfl.bench.suite import LABELS
 def tables(document: dict[str, Any]) -> RenderableType:
     """One table per kind of work, then the growth of the cost."""
     parts: list[RenderableType] = []
-    for kind, row in document["rows"].items():
+    for kind, row in document.get("rows", {}).items():
         parts.append(_runners(kind, row))
         if "flower_overhead_ms" in row:
             more = _range(row["flower_overhead_ms"], ".1f")

@@ -16,6 +16,9 @@ def bench(
     images: Annotated[
         int, typer.Option(help="Images per repetition.", min=64, max=10_000_000)
     ] = 3840,
+    methods: Annotated[
+        bool, typer.Option("--methods", help="Time only a round of each method.")
+    ] = False,
     peers: Annotated[
         bool, typer.Option("--peers", help="Add other frameworks, each in its own environment.")
     ] = False,
@@ -35,22 +38,27 @@ def bench(
     import json as json_module
 
     from slimfl.bench.peers import find_peers, peer_runner
-    from slimfl.bench.suite import benchmark
+    from slimfl.bench.suite import benchmark, method_benchmark
     from slimfl.bench.table import tables
     from slimfl.errors import RequestError
     from slimfl.report.atomic_write import atomic_write
 
+    if methods and peers:
+        raise RequestError("--methods times no other frameworks; leave out --peers or --methods")
     found = find_peers(peers_dir) if peers else []
     if peers and not found:
         raise RequestError(f"{peers_dir} contains no runners; give another folder with --peers-dir")
     if out is not None:
         check_writable(out)  # before the work, not after it
-    document = benchmark(
-        repetitions,
-        images,
-        {folder.name: partial(peer_runner, folder) for folder in found},
-        tell=lambda text: aside().print(text, highlight=False),
-    )
+
+    def tell(text: str) -> None:
+        aside().print(text, highlight=False)
+
+    if methods:
+        document = method_benchmark(repetitions, images, tell)
+    else:
+        runners = {folder.name: partial(peer_runner, folder) for folder in found}
+        document = benchmark(repetitions, images, runners, tell=tell)
     if out is not None:
         with atomic_write(out) as temporary:
             temporary.write_text(json_module.dumps(document, indent=1) + "\n")
