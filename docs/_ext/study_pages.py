@@ -32,22 +32,21 @@ def texts(results: Path) -> dict[str, str]:
 def headline(document: dict[str, Any]) -> str:
     """The first picture of the README: where SlimFL stands, and where a rival is better."""
     rows = {each["method"]: each for each in document["data"][POPULATION]}
-    full, half, rival = rows["Vanilla FL-1.0x"], rows["Vanilla FL-0.5x"], rows["SHeteroFL"]
-    slim, turns = rows["SlimFL (split per device)"], rows["SlimFL (segments in turn)"]
-    seeds = min(len(each["accuracy"]["1.0x"]) for each in (slim, turns, full, rival))
+    full, half = rows["Vanilla FL-1.0x"], rows["Vanilla FL-0.5x"]
+    slim, turns = rows["SlimFL"], rows["SlimFL (segments in turn)"]
+    seeds = min(len(each["accuracy"]["1.0x"]) for each in (slim, turns, full))
     picture = f"docs/results/studies/{HEADLINE}/figures/{POPULATION}-lead.png"
     return (
         f"![Full-width accuracy of every method over Vanilla FL-1.0x, with 95% intervals]"
         f"({picture})\n\n"
-        f"*Twenty devices spread over a cell, {seeds} seeds. SlimFL lets far devices deliver a "
-        "part of their model. Its full width, both segments superposed with a power split per "
-        f"device, is {_said(_gap(slim, full, '1.0x'))} of Vanilla FL-1.0x, and "
-        f"{_said(_gap(slim, rival, '1.0x'))} of SHeteroFL, which trains the same way and sends "
-        "everything in one message; on the data of the farthest quarter of the devices it is "
-        f"{_said(_gap(slim, rival, '1.0x', 'far'))} of SHeteroFL. Segments sent in turn are "
-        f"{_said(_gap(turns, slim, '1.0x'))} of that for "
-        f"{turns['clock_s'] / slim['clock_s']:.1f} times the airtime. At 0.5x, Vanilla FL-0.5x is "
-        f"{_said(_gap(half, slim, '0.5x'))} of SlimFL for "
+        f"*Twenty devices spread over a cell, {seeds} seeds. Sending a model in segments lets far "
+        "devices deliver a part of it. Against Vanilla FL-1.0x, SlimFL's full width is "
+        f"{_said(_gap(turns, full, '1.0x'))} with its segments sent in turn, and on the data of "
+        f"the farthest quarter of the devices {_said(_gap(turns, full, '1.0x', 'far'))}. With both "
+        "segments superposed in one transmission, which takes "
+        f"{slim['clock_s'] / turns['clock_s']:.0%} of that airtime, it is "
+        f"{_said(_gap(slim, full, '1.0x'))}. At 0.5x, Vanilla FL-0.5x is "
+        f"{_said(_gap(half, slim, '0.5x'))} against SlimFL for "
         f"{half['energy_j'] / slim['energy_j']:.0%} of the energy: if you need only 0.5x, use it. "
         f"Made by `slimfl study {HEADLINE} --scale standard`; [all methods, energy and "
         "time](docs/studies.md).*"
@@ -64,12 +63,12 @@ def _gap(
 
 
 def _said(gap: Difference) -> str:
-    """Ahead, behind or level, with the interval, as it stands before "of"."""
+    """Ahead, behind or level, with the interval."""
     amount = gap_words(gap).lstrip("+-")
     if is_above_zero(gap):
         return f"{amount} points ahead"
     behind = gap.half_width is not None and gap.mean + gap.half_width < 0
-    return f"{amount} points short" if behind else f"within the noise ({gap_words(gap)} points)"
+    return f"{amount} points behind" if behind else f"level ({gap_words(gap)} points)"
 
 
 def shown(document: dict[str, Any]) -> Iterator[str]:

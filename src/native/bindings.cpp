@@ -108,7 +108,14 @@ public:
                           const std::array<double, 2>& betas, double eps, double weight_decay, double momentum,
                           bool nesterov, int threads) const {
         check_threads(threads);
-        const Input<float> theta = check_theta(theta_object);
+        nb::list own_thetas;
+        const bool one_each = nb::try_cast<nb::list>(theta_object, own_thetas, false);
+        require(!one_each || own_thetas.size() == device_tuples.size(),
+                "theta must be one vector, or a list with one for each device");
+        std::optional<Input<float>> shared;
+        if (!one_each) {
+            shared.emplace(check_theta(theta_object));
+        }
         const CheckedData data = check_data(shapes_, images, labels, mean, deviation);
         const Method method = check_method(shapes_, algorithm, mode, weights, width_index);
         const OptimiserOptions options = check_optimiser(optimiser, betas, eps, weight_decay, momentum, nesterov);
@@ -120,6 +127,7 @@ public:
                     "a device must be a tuple (order, batch_offsets, m, v, step, learning_rates, visits)");
             std::int64_t step = 0;
             require(nb::try_cast<std::int64_t>(fields[4], step), "step must be an integer");
+            const Input<float> theta = one_each ? check_theta(own_thetas[devices.size()]) : *shared;
             devices.push_back(check_device(shapes_, method, data, theta, fields[0], fields[1], fields[2], fields[3],
                                            step, fields[5], fields[6]));
             const bool fresh = states.insert(devices.back().first.data()).second &&
@@ -301,8 +309,8 @@ NB_MODULE(_native, module) {
              "mean"_a, "std"_a, "algorithm"_a = "sustrain", "mode"_a = "accumulate", "weights"_a = nb::none(),
              "width_index"_a = nb::none(), "optimiser"_a = "adam", "betas"_a = std::array<double, 2>{0.9, 0.999},
              "eps"_a = 1e-8, "weight_decay"_a = 0.0, "momentum"_a = 0.0, "nesterov"_a = false, "threads"_a = 1,
-             "Trains devices (order, batch_offsets, m, v, step, learning_rates, visits) from the same theta; "
-             "returns a list of what train returns.")
+             "Trains devices (order, batch_offsets, m, v, step, learning_rates, visits) from the same theta, or from "
+             "a list of one for each; returns a list of what train returns.")
         .def("evaluate", &Network::evaluate, "theta"_a, "images"_a, "labels"_a, "mean"_a, "std"_a, "width_index"_a,
              "threads"_a = 1, "index"_a = nb::none(),
              "(correct answers, summed loss) of a width, or a list of them for a list of widths.");

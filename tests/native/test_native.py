@@ -368,6 +368,22 @@ def test_a_cohort_is_its_devices():
     )
 
 
+def test_devices_may_start_from_models_of_their_own():
+    problem = Problem(SMALL, 30)
+    devices = cohort(problem, [5, 30, 9])
+    thetas = [problem.theta * factor for factor in np.float32([1.0, 0.5, 2.0])]
+    net, data = make(SMALL), (problem.images, problem.labels)
+    again = [(*d[:2], d[2].copy(), d[3].copy(), *d[4:]) for d in devices]
+    out = net.train_cohort(thetas, devices, *data, **problem.normalisation, threads=2)
+    for theta, device, (found, *_) in zip(thetas, again, out, strict=True):
+        [(alone, *_)] = net.train_cohort(theta, [device], *data, **problem.normalisation)
+        assert (alone == found).all()
+    with pytest.raises(ValueError, match="one for each device"):
+        net.train_cohort(thetas[:2], devices, *data, **problem.normalisation)
+    with pytest.raises(ValueError, match="theta"):
+        net.train_cohort([*thetas[:2], thetas[2][1:]], devices, *data, **problem.normalisation)
+
+
 @pytest.mark.parametrize("simd", LEVELS)
 def test_evaluation(simd):
     problem = Problem(SMALL, 150)

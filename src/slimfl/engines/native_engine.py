@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,7 @@ from slimfl.data import Samples
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
-from slimfl.engines.reordered import Orders, in_channel_order
+from slimfl.engines.reordered import Orders, put_back
 from slimfl.naming import NO_OPTIONS
 from slimfl.nn import ULMobileNet, Vector
 from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
@@ -96,15 +97,16 @@ class NativeEngine:
             return "the native engine has no proximal term (training.proximal_mu)"
         return None
 
-    @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train in waves; devices of a wave with the same step share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):
             wave = tasks[begin : begin + WAVE * self.threads]
+            alike: dict[LocalWork, list[Task]] = {}
+            for task in wave:
+                alike.setdefault(_shared(task.work), []).append(task)
             updates: dict[int, Update] = {}
-            for work in dict.fromkeys(task.work for task in wave):
-                alike = [task for task in wave if task.work == work]
-                updates |= self._train_alike(round, start, work, alike)
+            for work, some in alike.items():
+                updates |= self._train_alike(round, start, work, some)
             for task in wave:
                 yield updates.pop(task.device)
 
@@ -112,10 +114,16 @@ class NativeEngine:
         self, round: int, start: Vector, work: LocalWork, tasks: Sequence[Task]
     ) -> dict[int, Update]:
         schedules = self.workload.schedules(round, tasks)
-        moments = [self._moments(self.states.get(task.device), len(start)) for task in tasks]
+        orders = [task.work.channels for task in tasks]
+        places = [None if order is None else self.orders.of(order) for order in orders]
+        moments = [
+            self._moments(self.states.get(task.device), len(start), at)
+            for task, at in zip(tasks, places, strict=True)
+        ]
+        starts = [start if at is None else start[at] for at in places]
         train, samples = _needed(self.workload.dataset.train, [each.samples for each in schedules])
         results = self.network.train_cohort(
-            start,
+            starts if any(orders) else start,
             [
                 (
                     taken,
@@ -138,9 +146,11 @@ class NativeEngine:
             threads=self.threads,
         )
         updates = {}
-        for task, schedule, (parameters, steps, losses), (first, second, _) in zip(
-            tasks, schedules, results, moments, strict=True
+        for task, schedule, (parameters, steps, losses), (first, second, _), at in zip(
+            tasks, schedules, results, moments, places, strict=True
         ):
+            if at is not None:
+                parameters, first, second = (put_back(v, at) for v in (parameters, first, second))
             self.states.put(task.device, self._state(first, second, steps))
             held = int(self.workload.partition.sizes[task.device])
             updates[task.device] = Update(
@@ -148,14 +158,20 @@ class NativeEngine:
             )
         return updates
 
-    def _moments(self, state: OptimiserState | None, size: int) -> tuple[Vector, Vector, int]:
-        """The optimiser's arrays and its number of steps."""
+    def _moments(
+        self, state: OptimiserState | None, size: int, places: NDArray[np.int64] | None
+    ) -> tuple[Vector, Vector, int]:
+        """Copies of the optimiser's arrays, in the order of the channels, and its steps."""
         if not state:
             return np.zeros(size, np.float32), np.zeros(size, np.float32), 0
+
+        def copy(name: str) -> Vector:
+            return state[name].copy() if places is None else state[name][places]
+
         if self.optimiser["optimiser"] == "sgd":
             # SGD only needs to know whether there was a step, as the first one fills the buffer
-            return state["momentum_buffer"].copy(), np.zeros(size, np.float32), 1
-        return state["exp_avg"].copy(), state["exp_avg_sq"].copy(), int(state["step"])
+            return copy("momentum_buffer"), np.zeros(size, np.float32), 1
+        return copy("exp_avg"), copy("exp_avg_sq"), int(state["step"])
 
     def _state(self, first: Vector, second: Vector, steps: int) -> OptimiserState:
         """The same under torch's names, so that checkpoints do not depend on the engine."""
@@ -231,6 +247,13 @@ def _needed(
     used, where = np.unique(np.concatenate(samples), return_inverse=True)
     parts = np.split(where.astype(samples[0].dtype), np.cumsum(lengths)[:-1])
     return Samples(train.images[used], train.labels[used]), parts
+
+
+def _shared(work: LocalWork) -> LocalWork:
+    """What devices of one call have in common: not how long they train, nor on which channels."""
+    if work.channels is None and work.effort == 1:
+        return work
+    return replace(work, channels=None, effort=1.0)
 
 
 def _native_step(schedule: LocalSchedule, work: LocalWork) -> dict[str, Any]:

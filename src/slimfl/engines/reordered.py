@@ -1,4 +1,4 @@
-"""Training with the channels in another order, for any engine that trains leading widths."""
+"""Training with the channels in another order, for an engine that trains leading widths."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _in_order(
     for task in tasks:
         _reorder_state(engine.states, task.device, lambda values: values[places])
     for update in train(engine, round, start[places], tasks):
-        _reorder_state(engine.states, update.device, lambda values: _put_back(values, places))
-        yield replace(update, parameters=_put_back(update.parameters, places))
+        _reorder_state(engine.states, update.device, lambda values: put_back(values, places))
+        yield replace(update, parameters=put_back(update.parameters, places))
 
 
 def _reorder_state(
@@ -79,7 +79,8 @@ def _reorder_state(
         states.put(device, moved)
 
 
-def _put_back(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+def put_back(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """Undo `values[places]`."""
     result = np.empty_like(values)
     result[places] = values
     return result
