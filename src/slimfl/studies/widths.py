@@ -73,15 +73,11 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
             "accuracy": {w: dict(e.by_seed) for w, e in zip(names, by_width, strict=True)},
             "arrived_percent": arrived,
         }
-        rows.append(
-            [
-                str(count),
-                str(len(records)),
-                ", ".join(f"{w} {each}" for w, each in zip(names, by_width, strict=True)),
-                ", ".join(f"{share:.0f}" for share in arrived),
-            ]
-        )
-    headings = ["S", "seeds", "accuracy by width, %", "segments that arrived, %"]
+        rows += [
+            [str(count), name, str(len(records)), str(each), f"{share:.0f}"]
+            for name, each, share in zip(names, by_width, arrived, strict=True)
+        ]
+    headings = ["S", "width", "seeds", "accuracy, %", "its segment arrived, %"]
     sentences = []
     if len(lines) > 1:
         first, last = lines[0], lines[-1]
