@@ -21,8 +21,10 @@ help:  ## show this list
 run: $(RUNS) data  ## run the main experiment: slimfl run $(ARGS)
 	@$(BIN)/slimfl run $(ARGS)
 
+# In the order of the folders: files with few tests would come last, and the live deployments, which
+# wait for minutes, are such files.
 test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 torture: $(STAMP)  ## test kills, full disks and hostile input exhaustively: pytest --torture $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --torture -m torture tests/torture $(ARGS)
