@@ -52,8 +52,11 @@ def test_exhibits_share_cells_and_names_tell_them_apart(name):
     distinct = set(asked)
     assert len(distinct) < len(asked)
     assert len({c.name for c in distinct}) == len(distinct)
-    for c in distinct:
+    papers = {c for r in RECIPES.values() if r.name != "vanilla" for c in r.cells(scale)}
+    for c in papers:
         assert c.experiment.rounds == scale.rounds[c.experiment.data.alpha]
+    for c in distinct - papers:  # the study of Vanilla FL is shorter where runs are long
+        assert c.experiment.rounds == min(100, scale.rounds[c.experiment.data.alpha])
 
 
 def test_seeds_see_the_same_data_and_trace_in_every_method():
