@@ -26,6 +26,8 @@ def texts(results: Path) -> dict[str, str]:
     for each in documents:
         if each["study"] == HEADLINE:
             made["headline"] = headline(each)
+        if each["study"] == "regimes":
+            made["regimes in short"] = "\n".join(f"* {said}" for said in each["answer"])
     return made
 
 
