@@ -53,7 +53,7 @@ def test_stragglers_are_dropped_or_do_a_part_of_their_work(example):
     assert {round(10 * each.effort) for each in kept} == set(range(1, 11))
 
 
-def test_a_straggler_trains_on_fewer_images_and_the_whole_example_runs(example):
+def test_stragglers_train_on_fewer_images_and_the_example_runs(example, monkeypatch):
     data = synthetic(train=600, test=100, size=6)
     own = Dataset.from_arrays(
         data.train.images, data.train.labels, data.test.images, data.test.labels,
@@ -61,5 +61,17 @@ def test_a_straggler_trains_on_fewer_images_and_the_whole_example_runs(example):
     )  # fmt: skip
     small = {"federation__devices": 20, "federation__participation": 0.5, "rounds": 3,
              "model__options": {"hidden": (), "rows": 6, "columns": 6}}  # fmt: skip
-    reached = example.accuracy(own, example.Stragglers(0.9, drop=False), 2.0, 0, **small)
-    assert 0 < reached <= 1
+    images, run = {}, example.slimfl.run
+
+    def noted(**values):
+        made = run(**values)
+        images[values["method"].chance] = sum(line.images for line in made.lines)
+        return made
+
+    monkeypatch.setattr(example.slimfl, "run", noted)
+    for chance in (0.0, 0.9):
+        reached = example.accuracy(own, example.Stragglers(chance, drop=False), 2.0, 0, **small)
+        assert 0 < reached <= 1
+    # 10 devices of 30 samples in 3 rounds of 10 epochs; a straggler takes half of them on average
+    assert images[0.0] == 10 * 30 * 3 * 10
+    assert 0.4 < images[0.9] / images[0.0] < 0.75
