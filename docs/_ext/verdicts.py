@@ -91,7 +91,7 @@ def verdicts(documents: dict[str, dict[str, Any]]) -> list[str]:
             [
                 exhibit["title"],
                 exhibit["paper"],
-                *(f"**{e['verdict']}**" if e else "" for e in judged),
+                *(_verdict(e) if e else "" for e in judged),
             ]
         )
     lines = [*_table(["exhibit", "what the paper claims", *documents], rows), ""]
@@ -128,13 +128,18 @@ def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
         lines += [f"### {exhibit['title']}", "", f"The paper: {_cell(exhibit['paper'])}", ""]
         for scale, document in documents.items():
             if found := _find(document, name):
-                lines += [f"Ours at scale {scale}: **{found['verdict']}**", ""]
+                lines += [f"Ours at scale {scale}: {_verdict(found)}", ""]
                 shown, title = _shown(found, document), f"{exhibit['title']} at scale {scale}"
                 if found["verdict"] in OPEN:
                     lines += _fold(f"{title}: results so far", [*shown, *_behind(found)])
                 else:
                     lines += [*shown, *_fold(f"{title}: every claim", _behind(found))]
     return lines
+
+
+def _verdict(exhibit: dict[str, Any]) -> str:
+    seeds = printed.lacking_seeds(exhibit)
+    return f"**{exhibit['verdict']}**" + (f" ({seeds})" if seeds else "")
 
 
 def _papers(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -177,7 +182,7 @@ def vanilla(documents: dict[str, dict[str, Any]]) -> list[str]:
     lines = []
     for scale, document in documents.items():
         found = _find(document, VANILLA)
-        if found and any("not run" not in row for row in found["table"]["rows"][1:]):
+        if found and any(cell[:1].isdigit() for row in found["table"]["rows"][1:] for cell in row):
             lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document)]
     return lines or ["No runs of this study have been committed yet, so there is no answer."]
 
@@ -230,7 +235,7 @@ def _claim(claim: dict[str, Any]) -> list[list[str]]:
         for comparison in claim.get("comparisons") or ()
     ] or [[""] * 7]
     rows[0][0], rows[0][1], rows[0][5] = claim["text"], claim.get("source", ""), claim["verdict"]
-    rows[0][6] = str(claim.get("seeds") or "")
+    rows[0][6] = printed.claim_seeds(claim).removesuffix("seeds").removesuffix("seed").strip()
     rows += [
         ["", "", printed.pair(each), "", printed.difference(each), "", ""]
         for each in claim.get("differences") or ()

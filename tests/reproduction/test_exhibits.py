@@ -181,24 +181,82 @@ def test_table3_notices_a_reversal_and_a_shift():
     assert column.verdict is Verdict.ORDER
 
 
+def cut_short(runs, cells):
+    for cell in cells:
+        runs[cell] = replace(runs[cell], lines=runs[cell].lines[:-1])
+
+
 def test_unfinished_runs_are_shown_and_not_judged():
-    cells = grid.all_cells(LONG)
-    runs = papers_runs(cells)
-    cut, missing = (
-        grid.setting(LONG, "poor", 0.1, "slimfl")[0],
-        grid.setting(LONG, "good", 10.0, "slimfl")[1],
-    )
-    runs[cut] = replace(runs[cut], lines=runs[cut].lines[:-1])
-    del runs[missing]
+    runs = papers_runs(grid.all_cells(LONG))
+    cut_short(runs, grid.setting(LONG, "poor", 0.1, "slimfl"))  # with both seeds
     exhibit = RECIPES["table3"].show(LONG, runs)
     verdicts = {claim.source: claim.verdict for claim in exhibit.claims[:6]}
-    open_ = {"table III, poor, alpha = 0.1", "table III, good, alpha = 10"}
-    assert {source for source, v in verdicts.items() if v is Verdict.UNFINISHED} == open_
-    assert {v for source, v in verdicts.items() if source not in open_} == {Verdict.AGREES}
-    assert as_markdown(exhibit.table).count("unfinished") == 4  # two widths of either
-    for name in ("fig7", "table7"):
-        verdicts = {claim.verdict for claim in RECIPES[name].show(LONG, runs).claims}
-        assert Verdict.UNFINISHED in verdicts
+    assert verdicts.pop("table III, poor, alpha = 0.1") is Verdict.UNFINISHED
+    assert set(verdicts.values()) == {Verdict.AGREES}
+    assert as_markdown(exhibit.table).count("unfinished") == 2  # two widths
+    verdicts = {claim.verdict for claim in RECIPES["fig7"].show(LONG, runs).claims}
+    assert Verdict.UNFINISHED in verdicts
+
+
+def column(exhibit, source):
+    return next(claim for claim in exhibit.claims if claim.source == source)
+
+
+def test_a_verdict_rests_on_the_seeds_that_all_methods_have_finished():
+    cells = grid.all_cells(LONG)
+    runs = papers_runs(cells)
+    slimfl = grid.setting(LONG, "poor", 0.1, "slimfl")
+    vanilla = grid.setting(LONG, "poor", 0.1, "vanilla-1.0x")
+    # seed 1 differs by so much that any use of it would be noticed
+    far = papers_runs([slimfl[1], vanilla[1]], lambda key, value: value - 25)
+    runs |= far
+    cut_short(runs, [vanilla[1]])
+    exhibit = RECIPES["table3"].show(LONG, runs)
+    judged = column(exhibit, "table III, poor, alpha = 0.1")
+    assert (judged.verdict, judged.seeds, judged.seeds_planned) == (Verdict.AGREES, 1, 2)
+    for each in judged.comparisons:
+        assert each.ours == pytest.approx(each.paper)
+        assert set(each.by_seed) == {0}
+    assert {each.seeds for each in judged.differences} == {1}
+    whole = column(exhibit, "table III, good, alpha = 0.1")
+    assert (whole.seeds, whole.seeds_planned) == (2, None)
+    # the table shows all that each method has: both seeds of SlimFL, one of Vanilla FL-1.0x
+    place = exhibit.table.headings.index("poor, α = 0.1")
+    shown = {row[0]: row[place] for row in exhibit.table.rows if row[1] == "ours"}
+    assert shown["SlimFL-1.0x"].startswith("52.5 ± 1.0 (seeds ± 17.7)")
+    assert shown["Vanilla FL-1.0x"] == "55.0 ± 1.0 (1 of 2 seeds)"
+
+
+def test_methods_without_a_common_seed_are_not_compared():
+    runs = papers_runs(grid.all_cells(LONG))
+    del runs[grid.setting(LONG, "poor", 1.0, "slimfl")[0]]
+    del runs[grid.setting(LONG, "poor", 1.0, "vanilla-0.5x")[1]]
+    exhibit = RECIPES["table3"].show(LONG, runs)
+    assert column(exhibit, "table III, poor, alpha = 1").verdict is Verdict.UNFINISHED
+
+
+def test_a_loss_between_channels_is_over_the_seeds_that_both_have():
+    cells = RECIPES["fig7"].cells(LONG)
+    runs = papers_runs([cell for cell in cells if cell.experiment.radio.channel in grid.CHANNELS])
+    poor = grid.setting(LONG, "poor", 1.0, "vanilla-1.0x")
+    runs |= papers_runs([poor[1]], lambda key, value: value - 25)
+    del runs[grid.setting(LONG, "good", 1.0, "vanilla-1.0x")[1]]
+    lost = RECIPES["fig7"].show(LONG, runs).claims[0]
+    printed = [paper.TABLE3[channel, 1.0]["vanilla-1.0x 1.0x"][0] for channel in ("good", "poor")]
+    assert lost.comparisons[0].ours == pytest.approx(printed[0] - printed[1])
+    assert (lost.seeds, lost.seeds_planned) == (1, 2)
+
+
+def test_a_seed_that_may_still_converge_does_not_hold_up_the_costs_of_others():
+    scale = replace(LONG, convergence_accuracy=0.99)  # so that nothing has converged
+    runs = papers_runs(grid.all_cells(scale))
+    cut_short(runs, [cell for cell in runs if cell.experiment.seed == 1])
+    claims = RECIPES["table7"].show(scale, runs).claims
+    assert {claim.verdict for claim in claims} == {Verdict.UNDECIDED}  # none ever converged
+    assert {(claim.seeds, claim.seeds_planned) for claim in claims[:-2]} == {(1, 2)}
+    cut_short(runs, [cell for cell in runs if cell.experiment.seed == 0])
+    claims = RECIPES["table7"].show(scale, runs).claims
+    assert {claim.verdict for claim in claims} == {Verdict.UNFINISHED}
 
 
 def test_a_cost_until_convergence_needs_no_further_rounds():
@@ -366,11 +424,34 @@ def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
     runs = papers_runs(cells, lambda key, value: value + off[key])
     missing = vanilla.setting(LONG, "batches of 64", "vanilla-1.0x")[0]
     del runs[missing]
-    rows = {row[0]: row for row in vanilla.show(LONG, runs).table.rows}
-    assert rows["the paper"][1:5] == ["56", "65", "39", "55"]
-    assert rows["as everywhere else"][-2:] == [f"{math.sqrt((4 + 36) / 4):.1f}", "1"]
-    assert rows["batches of 64"][-2] == "not run"
+    exhibit = vanilla.show(LONG, runs)
+    rows = {row[0]: row for row in exhibit.table.rows}
+    assert rows["the paper"][1:7] == ["56", "65", "39", "55", "+17", "+10"]
+    distance = f"{math.sqrt((4 + 36) / 4):.1f}"
+    assert rows["as everywhere else"][-4:] == ["+13.0", "+10.0", distance, "1"]
+    assert rows["batches of 64"][-4:] == ["+13.0", "not run", "not run", "1"]
     assert len(rows) == 1 + len(vanilla.READINGS)
+    assert exhibit.notes[1] == "The whole column was run with 9 of 10 readings."
+
+
+def test_the_study_of_vanilla_names_the_nearest_reading():
+    from slimfl.reproduction.exhibits import vanilla
+
+    assert vanilla.answer([vanilla.Reading("a", [None] * 4)]) == []
+    cells = vanilla.cells(LONG)
+    runs = papers_runs(cells, lambda key, value: value + 30)
+    # harms all methods alike: right for Vanilla FL, wrong for SlimFL
+    harmful = [c for m in grid.METHODS for c in vanilla.setting(LONG, "learning rate 0.01", m)]
+    runs |= papers_runs(harmful, lambda key, value: 39 if "0.5x" in key else 55)
+    nearer = [c for m in grid.METHODS for c in vanilla.setting(LONG, "batches of 64", m)]
+    runs |= papers_runs(nearer, lambda key, value: value + 8)
+    alone, whole, verdict = vanilla.show(LONG, runs).notes[:3]
+    assert "“learning rate 0.01” with 39.0 and 55.0 (“as everywhere else”: 69.0 and 85.0)" in alone
+    assert "“batches of 64”, 8.0 points away (“as everywhere else”: 30.0)" in whole
+    assert "+17.0 and +10.0 points; in the paper it is +17 and +10" in whole
+    assert verdict.startswith("With no reading")
+    runs |= papers_runs(nearer)
+    assert vanilla.show(LONG, runs).notes[2].endswith("with: “batches of 64”.")
 
 
 def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):

@@ -306,7 +306,7 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
         table.add_row(*row)
     yield table
     for claim in exhibit.claims:
-        seeds = printed.claim_seeds({"seeds": claim.seeds})
+        seeds = printed.claim_seeds({"seeds": claim.seeds, "seeds_planned": claim.seeds_planned})
         behind = f" ({seeds})" if seeds else ""
         yield Text.assemble("  ", (str(claim.verdict), "bold"), f"{behind}: {claim.text}")
         for each in (one.as_json() for one in claim.differences):
@@ -318,6 +318,8 @@ def _verdicts(exhibits: list["Exhibit"]) -> Any:
     from rich import box
     from rich.table import Table
 
+    from slimfl.reproduction.page import printed
+
     table = Table(title="Verdicts", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("table or figure", "verdict", "agree", "order only", "differ"):
         table.add_column(heading)
@@ -326,5 +328,7 @@ def _verdicts(exhibits: list["Exhibit"]) -> Any:
             sum(claim.verdict == verdict for claim in exhibit.claims)
             for verdict in ("agrees", "agrees in order only", "differs")
         ]
-        table.add_row(exhibit.title, str(exhibit.verdict), *map(str, counts))
+        seeds = printed.lacking_seeds(exhibit.as_json())
+        verdict = f"{exhibit.verdict} ({seeds})" if seeds else str(exhibit.verdict)
+        table.add_row(exhibit.title, verdict, *map(str, counts))
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         **({"about": asdict(claim.about)} if claim.about else {}),
         "verdict": str(claim.verdict),
         "seeds": claim.seeds,
+        **({"seeds_planned": claim.seeds_planned} if claim.seeds_planned else {}),
         "differences": [each.as_json() for each in claim.differences],
         "comparisons": [
             {
@@ -114,7 +115,9 @@ class Final:
     """Standard deviation of that between seeds; 0 for one."""
     seeds: int
     finished: bool = True
-    """True if every requested run exists and is finished."""
+    """True if every run behind it is finished."""
+    seeds_planned: int | None = None
+    """Number of seeds in the end; None if no more are planned."""
     by_seed: Mapping[int, float] = field(default_factory=dict)
     """The mean for each seed."""
     over_rounds_by_seed: Mapping[int, float] = field(default_factory=dict)
@@ -140,9 +143,16 @@ class Final:
                 ]
         if not ends:
             return None
-        by_seed = {seed: fmean(end) for seed, end in ends.items()}
-        moves_by_seed = {seed: pstdev(end) for seed, end in ends.items()}
-        means, fluctuations = list(by_seed.values()), list(moves_by_seed.values())
+        found = cls.over(
+            {seed: fmean(end) for seed, end in ends.items()},
+            {seed: pstdev(end) for seed, end in ends.items()},
+        )
+        return replace(found, learned=found.mean > limit)
+
+    @classmethod
+    def over(cls, by_seed: Mapping[int, float], over_rounds: Mapping[int, float]) -> Final:
+        """From the mean and the fluctuation of each seed."""
+        means, fluctuations = list(by_seed.values()), list(over_rounds.values())
         return cls(
             fmean(means),
             stdev(means) if len(means) > 1 else 0.0,
@@ -150,9 +160,18 @@ class Final:
             stdev(fluctuations) if len(means) > 1 else 0.0,
             len(means),
             by_seed=by_seed,
-            over_rounds_by_seed=moves_by_seed,
-            learned=fmean(means) > limit,
+            over_rounds_by_seed=over_rounds,
         )
+
+    def of_seeds(self, seeds: Collection[int], planned: int | None) -> Final:
+        """The same over fewer seeds."""
+        if set(seeds) == set(self.by_seed):
+            return replace(self, seeds_planned=planned)
+        fewer = Final.over(
+            {seed: self.by_seed[seed] for seed in seeds},
+            {seed: self.over_rounds_by_seed[seed] for seed in seeds},
+        )
+        return replace(fewer, finished=self.finished, seeds_planned=planned, learned=self.learned)
 
     @property
     def deviation(self) -> float:
@@ -172,12 +191,16 @@ class Final:
             paper_deviation,
             unit="%",
             finished=self.finished,
+            seeds_planned=self.seeds_planned,
             by_seed=self.by_seed,
             learned=self.learned,
         )
 
     def __sub__(self, other: Final) -> Final:
-        """The difference in points; deviations are combined as for independent runs."""
+        """The difference in points, for runs with the same seeds.
+
+        Deviations are combined as for independent runs.
+        """
         return Final(
             self.mean - other.mean,
             math.hypot(self.over_seeds, other.over_seeds),
@@ -185,6 +208,7 @@ class Final:
             0.0,
             min(self.seeds, other.seeds),
             self.finished and other.finished,
+            self.seeds_planned or other.seeds_planned,
             {
                 seed: self.by_seed[seed] - other.by_seed[seed]
                 for seed in self.by_seed
@@ -194,9 +218,12 @@ class Final:
         )
 
     def __str__(self) -> str:
-        spread = f" (seeds ± {self.over_seeds:.1f})" if self.seeds > 1 else ""
+        spread = f"seeds ± {self.over_seeds:.1f}" if self.seeds > 1 else ""
+        lacking = f"{self.seeds} of {self.seeds_planned} seeds" if self.seeds_planned else ""
+        brackets = ", ".join(filter(None, (spread, lacking if self.finished else "")))
         mark = "" if self.finished else UNFINISHED
-        return f"{self.mean:.1f} ± {self.over_rounds:.1f}{spread}{mark}"
+        words = f" ({brackets})" if brackets else ""
+        return f"{self.mean:.1f} ± {self.over_rounds:.1f}{words}{mark}"
 
 
 def fluctuation(quantity: str, final: Final | None) -> Comparison:
@@ -210,6 +237,7 @@ def fluctuation(quantity: str, final: Final | None) -> Comparison:
         final.seeds,
         unit="points",
         finished=final.finished,
+        seeds_planned=final.seeds_planned,
         by_seed=final.over_rounds_by_seed,
         learned=final.learned,
     )
@@ -225,12 +253,34 @@ def accuracy(
 
 
 def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:
-    """The final accuracy of the same run with every seed, finished or not."""
-    found = Final.of(present(runs, cells), width, last)
-    ended = all(c in runs and finished(runs[c].experiment, runs[c].lines) for c in cells)
-    return replace(found, finished=ended) if found else None
+    """The final accuracy of the same run, over the seeds that are shown."""
+    records = shown(runs, cells)
+    found = Final.of(records, width, last)
+    if found is None:
+        return None
+    return replace(
+        found,
+        finished=all(finished(each.experiment, each.lines) for each in records),
+        seeds_planned=len(cells) if found.seeds < len(cells) else None,
+    )
 
 
-def present(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
-    """The runs that have been evaluated at least once."""
-    return [runs[cell] for cell in cells if cell in runs and runs[cell].evaluated]
+def shown(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
+    """The finished runs or, while there are none, those that have been evaluated at least once.
+
+    An unfinished run beside finished ones would only blur them.
+    """
+    records = [runs[cell] for cell in cells if cell in runs and runs[cell].evaluated]
+    ended = [each for each in records if finished(each.experiment, each.lines)]
+    return ended or records
+
+
+def same_seeds(finals: Sequence[Final | None]) -> list[Final | None]:
+    """What a claim compares, over the seeds that all have; unfinished if there is no such seed."""
+    known = [each for each in finals if each]
+    common = set.intersection(*(set(each.by_seed) for each in known)) if known else set()
+    planned = max((each.seeds_planned or each.seeds for each in known), default=0)
+    if not common:
+        return [replace(each, finished=False) if each else None for each in finals]
+    seeds, more = sorted(common), planned if planned > len(common) else None
+    return [each.of_seeds(seeds, more) if each else None for each in finals]

@@ -13,7 +13,8 @@ from slimfl.reproduction.exhibits.exhibit import (
     Table,
     accuracy,
     final,
-    present,
+    same_seeds,
+    shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim
@@ -45,7 +46,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         lines = []
         for algorithm, title in ALGORITHMS.items():
             cells = setting(scale, alpha, algorithm)
-            records = present(runs, cells)
+            records = shown(runs, cells)
             for width, dash in zip(WIDTHS, ("--", "-"), strict=True):
                 last = scale.last_rounds(alpha)
                 finals[alpha, algorithm, width] = final(runs, cells, width, last)
@@ -53,7 +54,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         panels.append(Panel(f"α = {alpha:g}", lines))
 
     def order(alpha: float, first: str, second: str) -> Claim:
-        both = [finals[alpha, name, width] for width in WIDTHS for name in (first, second)]
+        both = same_seeds(
+            [finals[alpha, name, width] for width in WIDTHS for name in (first, second)]
+        )
         names = [f"{ALGORITHMS[n]}, {w}" for w in WIDTHS for n in (first, second)]
         return Claim(
             f"{ALGORITHMS[first]} is ahead of {ALGORITHMS[second]} at alpha = {alpha:g}, at both "

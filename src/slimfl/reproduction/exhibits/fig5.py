@@ -17,7 +17,8 @@ from slimfl.reproduction.exhibits.exhibit import (
     Table,
     accuracy,
     final,
-    present,
+    same_seeds,
+    shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim, Comparison
@@ -47,7 +48,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Accuracy with the recommended and with other parameters."""
-    records = {name: present(runs, setting(scale, name)) for name in SETTINGS}
+    records = {name: shown(runs, setting(scale, name)) for name in SETTINGS}
     finals = {
         (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))
         for name in SETTINGS
@@ -87,8 +88,13 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 "Accuracy at 1.0x with equal weights and with (0.3, 0.7)",
                 "section VI-B, figure 5(b)",
                 tuple(
-                    accuracy(name, finals[name, "1.0x"], printed)
-                    for name, printed in zip((equal, unequal), paper.WEIGHTS_ACCURACY, strict=True)
+                    accuracy(name, each, printed)
+                    for name, each, printed in zip(
+                        (equal, unequal),
+                        same_seeds([finals[name, "1.0x"] for name in (equal, unequal)]),
+                        paper.WEIGHTS_ACCURACY,
+                        strict=True,
+                    )
                 ),
                 pairs=((0, 1),),
             ),
@@ -104,6 +110,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def _gain(first: Final | None, second: Final | None, width: str, printed: float) -> Claim:
+    first, second = same_seeds([first, second])
     gain = first - second if first and second else None
     return Claim(
         f"Points that the optimal split gains at {width}",

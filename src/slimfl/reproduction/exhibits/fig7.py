@@ -18,7 +18,8 @@ from slimfl.reproduction.exhibits.exhibit import (
     accuracy,
     final,
     fluctuation,
-    present,
+    same_seeds,
+    shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Measure, Subject
@@ -59,7 +60,7 @@ def cells(scale: Scale) -> list[Cell]:
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Curves, and how much each method loses as the channel gets worse."""
     records = {
-        (noise, alpha, method): present(runs, setting(scale, noise, alpha, method))
+        (noise, alpha, method): shown(runs, setting(scale, noise, alpha, method))
         for noise in NOISES
         for alpha in ALPHAS
         for method in base.METHODS
@@ -122,7 +123,8 @@ def _loss(finals: Finals, alpha: float) -> Claim:
     """Points lost from the good to the poor channel, at full width."""
 
     def loss_of(method: str) -> Comparison:
-        good, poor = (finals[noise, alpha, method, "1.0x"] for noise in ("good", "poor"))
+        both = [finals[channel, alpha, method, "1.0x"] for channel in ("good", "poor")]
+        good, poor = same_seeds(both)
         name = f"lost by {base.NAMES[method, '1.0x']}"
         lost = accuracy(name, good - poor if good and poor else None)
         return replace(lost, unit="points")
@@ -139,10 +141,11 @@ def _loss(finals: Finals, alpha: float) -> Claim:
 def _stability(finals: Finals, alpha: float) -> Claim:
     """Fluctuation from round to round on the poor channel, at full width."""
     curves = (("vanilla-1.0x", "1.0x"), ("slimfl", "1.0x"))
+    moves = same_seeds([finals["poor", alpha, *curve] for curve in curves])
     return Claim(
         f"On the poor channel Vanilla FL-1.0x fluctuates more than SlimFL-1.0x, alpha = {alpha:g}",
         "section VI-C, figure 7",
-        tuple(fluctuation(base.NAMES[c], finals["poor", alpha, *c]) for c in curves),
+        tuple(map(fluctuation, (base.NAMES[c] for c in curves), moves)),
         order=((0, 1),),
         about=Subject(Measure.FLUCTUATION, "poor", alpha),
     )

@@ -13,6 +13,7 @@ from slimfl.reproduction.exhibits.exhibit import (
     Table,
     accuracy,
     fluctuation,
+    same_seeds,
 )
 from slimfl.reproduction.judging.verdict import Claim, Measure, Subject
 
@@ -64,9 +65,9 @@ Finals = dict[tuple[str, float, str, str], Final | None]
 
 def _column(finals: Finals, channel: str, alpha: float) -> Claim:
     comparisons = []
-    for curve in grid.CURVES:
+    column = same_seeds([finals[channel, alpha, *curve] for curve in grid.CURVES])
+    for curve, final in zip(grid.CURVES, column, strict=True):
         mean, deviation = paper.TABLE3[channel, alpha][" ".join(curve)]
-        final = finals[channel, alpha, *curve]
         comparisons.append(accuracy(grid.NAMES[curve], final, mean, deviation))
     return Claim(
         f"Accuracy on the {channel} channel at alpha = {alpha:g}",
@@ -80,12 +81,14 @@ def _column(finals: Finals, channel: str, alpha: float) -> Claim:
 def _text(finals: Finals) -> list[Claim]:
     """Section VI-C's claims about the table."""
 
-    def at(channel: str, alpha: float, index: int) -> tuple[str, Final | None]:
-        curve = grid.CURVES[index]
-        return f"{grid.NAMES[curve]}, {channel}", finals[channel, alpha, *curve]
+    def at(alpha: float, places: list[tuple[str, int]]) -> list[tuple[str, Final | None]]:
+        curves = [(channel, grid.CURVES[index]) for channel, index in places]
+        names = [f"{grid.NAMES[curve]}, {channel}" for channel, curve in curves]
+        found = same_seeds([finals[channel, alpha, *curve] for channel, curve in curves])
+        return list(zip(names, found, strict=True))
 
-    worst = [at("poor", 0.1, index) for index in range(4)]
-    best = [at(channel, 10.0, index) for index in (1, 3) for channel in grid.CHANNELS]
+    worst = at(0.1, [("poor", index) for index in range(4)])
+    best = at(10.0, [(channel, index) for index in (1, 3) for channel in grid.CHANNELS])
     printed = [87, 87, 86, 82]
     deviations = [1.1, 0.9, 4.3, 4.7]
     return [

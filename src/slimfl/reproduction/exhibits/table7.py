@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from slimfl.federation import convergence, finished
@@ -26,7 +26,14 @@ class Until:
 
     seeds: dict[int, Costs | None]
     settled: bool
-    """True if more rounds or seeds would change nothing."""
+    """True if more rounds would change nothing."""
+    planned: int
+    """Number of seeds in the end."""
+
+    @property
+    def seeds_planned(self) -> int | None:
+        """Number of seeds in the end; None if no more are planned."""
+        return self.planned if len(self.seeds) < self.planned else None
 
     def by_seed(self, key: str) -> dict[int, float]:
         """One cost for each seed; infinite if it never converged."""
@@ -53,19 +60,45 @@ def until_convergence(record: RunRecord) -> Costs | None:
 
 
 def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[str]) -> Until | None:
-    """The costs of independent runs, added up seed by seed; None before they ran."""
+    """The costs of independent runs, added up seed by seed; None before they ran.
+
+    Seeds that more rounds may change count only while there are no others.
+    """
     columns = [grid.setting(scale, channel, alpha, method) for method in methods]
-    settled = all(cell in runs and _settled(runs[cell]) for cells in columns for cell in cells)
     seeds: dict[int, Costs | None] = {}
+    settled = {}
     for cells in zip(*columns, strict=True):
         if all(cell in runs and runs[cell].evaluated for cell in cells):
-            costs = [until_convergence(runs[cell]) for cell in cells]
-            known = [cost for cost in costs if cost is not None]
-            total = known[0] if len(known) == len(costs) else None
-            for cost in known[1:]:
-                total = total + cost if total else None
-            seeds[cells[0].experiment.seed] = total
-    return Until(seeds, settled) if seeds else None
+            seed = cells[0].experiment.seed
+            seeds[seed] = _total([until_convergence(runs[cell]) for cell in cells])
+            settled[seed] = all(_settled(runs[cell]) for cell in cells)
+    if not seeds:
+        return None
+    sure = {seed: cost for seed, cost in seeds.items() if settled[seed]}
+    return Until(sure or seeds, bool(sure), len(columns[0]))
+
+
+def same_seeds(pair: list[Until | None]) -> list[Until | None]:
+    """Over the seeds that both have; unsettled if there is no such seed."""
+    first, second = pair
+    if first is None or second is None:
+        return pair
+    common = sorted(first.seeds.keys() & second.seeds.keys())
+    if not common:
+        return [replace(each, settled=False) for each in (first, second)]
+    return [
+        replace(each, seeds={seed: each.seeds[seed] for seed in common}) for each in (first, second)
+    ]
+
+
+def _total(costs: list[Costs | None]) -> Costs | None:
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    total = known[0]
+    for cost in known[1:]:
+        total = total + cost
+    return total
 
 
 def _settled(record: RunRecord) -> bool:
@@ -79,7 +112,7 @@ def _settled(record: RunRecord) -> bool:
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Transmit power and operations until every width has converged."""
     found = {
-        setting: [until(scale, runs, *setting, methods) for methods in METHODS.values()]
+        setting: same_seeds([until(scale, runs, *setting, methods) for methods in METHODS.values()])
         for setting in SETTINGS
     }
     table, claims = [], []
@@ -145,6 +178,7 @@ def _comparison(name: str, costs: Until | None, key: str, printed: float, unit: 
         digits,
         unit,
         costs.settled,
+        costs.seeds_planned,
         costs.by_seed(key),
     )
 
@@ -153,7 +187,9 @@ def _word(one: Comparison) -> str:
     if one.ours is None:
         return "not run"
     word = f"{one.ours:.3g}" if math.isfinite(one.ours) else "never"
-    return word if one.finished else f"{word}{UNFINISHED}"
+    if not one.finished:
+        return f"{word}{UNFINISHED}"
+    return f"{word} ({one.seeds} of {one.seeds_planned} seeds)" if one.seeds_planned else word
 
 
 def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]:
@@ -170,6 +206,7 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
         theirs = [vanilla / slim for slim, vanilla in printed.values()]
         ran = len(known) == len(found)
         settled = ran and all(one.settled for pair in known for one in pair if one)
+        more = max((one.seeds_planned or 0 for pair in known for one in pair if one), default=0)
         mean = fmean(ratios) if ratios else math.inf if ran else None
         claims.append(
             Claim(
@@ -183,6 +220,7 @@ def _averages(found: dict[tuple[str, float], list[Until | None]]) -> list[Claim]
                         paper=sum(theirs) / len(theirs),
                         digits=1,
                         finished=settled,
+                        seeds_planned=more or None,
                         by_seed=by_seed,
                     ),
                     Comparison("as much", 1.0 if ratios else mean, paper=1.0, digits=1),

@@ -11,6 +11,8 @@ a sixth of the work of table III's runs, at the accuracy that the paper reports.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from slimfl.reproduction import paper
@@ -25,14 +27,16 @@ from slimfl.reproduction.exhibits.exhibit import (
     Runs,
     Table,
     final,
+    same_seeds,
 )
 
 ALPHA, CHANNEL = 0.1, "poor"
 #: Beyond the smallest scales: rounds, and by what the sides of images are divided.
 ROUNDS, DOWNSCALE = 100, 2
+USUAL = "as everywhere else"
 #: The changes of each reading to the project's defaults.
 READINGS: dict[str, dict[str, Any]] = {
-    "as everywhere else": {},
+    USUAL: {},
     "mean over all K, absent devices as the old model": {"federation__absent": "old"},
     "mean over all K, absent devices as zero": {"federation__absent": "zero"},
     "moments reset every round": {"training__optimiser_state": "fresh"},
@@ -69,28 +73,87 @@ def cells(scale: Scale) -> list[Cell]:
     return [c for m in methods for reading in READINGS for c in setting(scale, reading, m)]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The four accuracies of one reading, in the order of table III."""
+
+    name: str
+    finals: list[Final | None]
+
+    @property
+    def known(self) -> list[Final]:
+        """Those that were run."""
+        return [each for each in self.finals if each]
+
+    @property
+    def distance(self) -> float | None:
+        """Root-mean-square difference from the paper's column in points; None before all ran."""
+        if len(self.known) < len(self.finals):
+            return None
+        return _root_mean_square([one.mean - theirs for one, (theirs, _) in self._pairs])
+
+    @property
+    def vanilla_distance(self) -> float | None:
+        """The same over the two Vanilla FL alone."""
+        if not all(self.finals[2:]):
+            return None
+        return _root_mean_square([one.mean - theirs for one, (theirs, _) in self._pairs[2:]])
+
+    @property
+    def leads(self) -> list[float | None]:
+        """Points by which SlimFL is ahead of the Vanilla FL of the same width: 0.5x, 1.0x."""
+        pairs = [same_seeds([self.finals[i], self.finals[i + 2]]) for i in (0, 1)]
+        return [own.mean - other.mean if own and other else None for own, other in pairs]
+
+    @property
+    def agrees(self) -> bool:
+        """True if all four agree with the paper's by the rule of the verdicts."""
+        return len(self.known) == len(self.finals) and all(
+            one.compare("", *theirs).agrees for one, theirs in self._pairs
+        )
+
+    @property
+    def _pairs(self) -> list[tuple[Any, tuple[float, float]]]:
+        return list(zip(self.finals, _printed(), strict=True))
+
+    def row(self) -> list[str]:
+        """As printed."""
+        accuracies = [str(each or "not run") for each in self.finals]
+        leads = ["not run" if each is None else f"{each:+.1f}" for each in self.leads]
+        distance = "not run" if self.distance is None else f"{self.distance:.1f}"
+        if self.distance is not None and not all(each.finished for each in self.known):
+            distance += UNFINISHED
+        seeds = max((each.seeds for each in self.known), default=0)
+        return [self.name, *accuracies, *leads, distance, str(seeds or "")]
+
+
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Every accuracy of the column with each reading, and its distance from the paper's."""
-    printed = paper.TABLE3[CHANNEL, ALPHA]
-    rows = [["the paper", *(f"{printed[' '.join(c)][0]:g}" for c in grid.CURVES), "", ""]]
     last = scale.last_rounds(ALPHA) if scale.quick_look else round(ROUNDS * scale.last_share)
-    for reading in READINGS:
-        finals = [
-            final(runs, setting(scale, reading, method), width, last)
-            for method, width in grid.CURVES
-        ]
-        seeds = max((each.seeds for each in finals if each), default=0)
-        words = [str(each or "not run") for each in finals]
-        rows.append([reading, *words, _distance(finals), str(seeds or "")])
+    readings = [
+        Reading(
+            name,
+            [final(runs, setting(scale, name, m), width, last) for m, width in grid.CURVES],
+        )
+        for name in READINGS
+    ]
+    theirs = [mean for mean, _ in _printed()]
+    leads = [f"{theirs[i] - theirs[i + 2]:+g}" for i in (0, 1)]
+    rows = [["the paper", *(f"{mean:g}" for mean in theirs), *leads, "", ""]]
     names = [f"{grid.NAMES[curve]}, %" for curve in grid.CURVES]
+    ahead = [f"SlimFL ahead at {width}, points" for width in ("0.5x", "1.0x")]
     return Exhibit(
         name="vanilla",
         title="Readings that could explain the paper's Vanilla FL",
         paper="On the poor channel at α = 0.1 table III has 39 ± 8.3 for Vanilla FL-0.5x and "
         "55 ± 9.2 for Vanilla FL-1.0x, below SlimFL's 56 ± 2.4 and 65 ± 2.9.",
-        table=Table(["reading", *names, "distance, points", "seeds"], rows),
+        table=Table(
+            ["reading", *names, *ahead, "distance, points", "seeds"],
+            [*rows, *(each.row() for each in readings)],
+        ),
         claims=[],
         notes=[
+            *answer(readings),
             f"Poor channel, α = {ALPHA:g}. The distance is the root of the mean squared difference "
             "between the four accuracies and the paper's; it is given once all four were run. "
             "Each reading changes one thing for all methods.",
@@ -102,19 +165,53 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     )
 
 
-def distance(finals: list[Final]) -> float:
-    """Root-mean-square difference between the four accuracies and the paper's column, in points."""
-    printed = [paper.TABLE3[CHANNEL, ALPHA][" ".join(curve)][0] for curve in grid.CURVES]
-    squares = [(one.mean - theirs) ** 2 for one, theirs in zip(finals, printed, strict=True)]
-    return math.sqrt(sum(squares) / len(squares))
+def answer(readings: Sequence[Reading]) -> list[str]:
+    """Which reading comes nearest, in sentences; nothing before there are runs."""
+    measured = [each for each in readings if each.vanilla_distance is not None]
+    if not measured:
+        return []
+    theirs = [mean for mean, _ in _printed()]
+    usual = next((each for each in measured if each.name == USUAL), None)
+    nearest = min(measured, key=lambda each: each.vanilla_distance or 0.0)
+    means = " and ".join(f"{one.mean:.1f}" for one in nearest.known[-2:])
+    said = [
+        f"To the paper's Vanilla FL alone ({theirs[2]:g} and {theirs[3]:g}) the nearest reading is "
+        f"“{nearest.name}” with {means}{_against(usual, nearest)}."
+    ]
+    whole = [each for each in measured if each.distance is not None]
+    if len(whole) < len(readings):
+        return [*said, f"The whole column was run with {len(whole)} of {len(readings)} readings."]
+    nearest = min(whole, key=lambda each: each.distance or 0.0)
+    leads = " and ".join(f"{lead:+.1f}" for lead in nearest.leads if lead is not None)
+    distance = f"{usual.distance:.1f}" if usual and usual.distance is not None else "not run"
+    said += [
+        f"To the whole column the nearest reading is “{nearest.name}”, {nearest.distance:.1f} "
+        f"points away (“{USUAL}”: {distance}). SlimFL's lead there is {leads} points; in the paper "
+        f"it is {theirs[0] - theirs[2]:+g} and {theirs[1] - theirs[3]:+g}."
+    ]
+    agreeing = ", ".join(f"“{each.name}”" for each in whole if each.agrees)
+    return [
+        *said,
+        f"All four accuracies agree, by the rule of the verdicts, with: {agreeing}."
+        if agreeing
+        else "With no reading do all four accuracies agree by the rule of the verdicts.",
+    ]
 
 
-def _distance(finals: list[Final | None]) -> str:
-    known = [each for each in finals if each]
-    if len(known) < len(finals):
-        return "not run"
-    mark = "" if all(each.finished for each in known) else UNFINISHED
-    return f"{distance(known):.1f}{mark}"
+def _against(usual: Reading | None, nearest: Reading) -> str:
+    if usual is None or usual is nearest:
+        return ""
+    means = " and ".join(f"{one.mean:.1f}" for one in usual.known[-2:])
+    return f" (“{USUAL}”: {means})"
+
+
+def _printed() -> list[tuple[float, float]]:
+    """The paper's column: mean and deviation."""
+    return [paper.TABLE3[CHANNEL, ALPHA][" ".join(curve)] for curve in grid.CURVES]
+
+
+def _root_mean_square(values: Sequence[float]) -> float:
+    return math.sqrt(sum(each**2 for each in values) / len(values))
 
 
 VANILLA = Recipe("vanilla", cells, show, study=True)

@@ -9,7 +9,9 @@
 3. A claim that states only an order agrees if the order holds here by more than our standard error.
 4. Everything else *differs*. If no method reached what is measured, or a network is not better than
    guessing (`results/learned.py`), the claim is *undecided*.
-5. Unfinished runs decide nothing: the claim is *unfinished*, or *not run* if a number is missing.
+5. Unfinished runs decide nothing. A verdict rests on the seeds with which all runs of the claim are
+   finished, and says how many of the planned seeds these are; while there is none, the claim is
+   *unfinished*, or *not run* if a number is missing.
 
 An exhibit has the worst verdict of its claims.
 """
@@ -30,8 +32,10 @@ RULE = (
     "comes in the same order here, by more than our standard error. A claim of an order alone "
     "agrees when that order holds here by more than our standard error. Everything else differs; "
     "a claim is undecided where no method reached what is measured or a network has not learned "
-    "yet (its accuracy is not above guessing and three standard errors), and unfinished while a "
-    "run that it rests on is. A table or figure has the worst verdict of its claims."
+    "yet (its accuracy is not above guessing and three standard errors). A verdict rests on the "
+    "seeds with which all runs of the claim are finished, and says how many of the planned seeds "
+    "these are; while there is none, the claim is unfinished. A table or figure has the worst "
+    "verdict of its claims."
 )
 
 
@@ -64,7 +68,9 @@ class Comparison:
     """Number of decimals that the paper prints."""
     unit: str = ""
     finished: bool = True
-    """True if every run behind our number exists and is finished."""
+    """True if every run behind our number is finished."""
+    seeds_planned: int | None = None
+    """Number of seeds in the end; None if no more are planned."""
     by_seed: Mapping[int, float] = field(default_factory=dict)
     """Our number for each seed; empty if it is computed without runs."""
     learned: bool = True
@@ -146,6 +152,12 @@ class Claim:
         """The smallest number of seeds behind one of its numbers; None if it needs no runs."""
         counts = [len(each.by_seed) for each in self.comparisons if each.by_seed]
         return min(counts, default=None)
+
+    @property
+    def seeds_planned(self) -> int | None:
+        """Number of seeds in the end; None if no more are planned."""
+        counts = [each.seeds_planned for each in self.comparisons if each.seeds_planned]
+        return max(counts, default=None)
 
     @property
     def differences(self) -> list[Difference]:

@@ -291,7 +291,9 @@ def _made(document: Mapping[str, Any]) -> str:
 
 
 def _heading(exhibit: Mapping[str, Any]) -> str:
-    return f"{_text(exhibit['title'])} {_badge(exhibit['verdict'])}".rstrip()
+    lacking = printed.lacking_seeds(exhibit)
+    seeds = f" <small>{_text(lacking)}</small>" if lacking else ""
+    return f"{_text(exhibit['title'])} {_badge(exhibit['verdict'])}{seeds}".rstrip()
 
 
 def _link(exhibit: Mapping[str, Any]) -> str:
@@ -332,7 +334,8 @@ def _unfinished(document: Mapping[str, Any]) -> str:
         return ""
     return (
         f"<p class='shortened'><strong>Not all runs are finished.</strong> {_text(lacking)} "
-        f"Claims that depend on unfinished runs get no verdict.</p>{_missing(document)}"
+        f"A verdict rests on the seeds that are finished and says how many these are.</p>"
+        f"{_missing(document)}"
     )
 
 

@@ -65,9 +65,38 @@ def claim_seeds(claim: Mapping[str, Any]) -> str:
 
     >>> claim_seeds({"seeds": 3}), claim_seeds({"seeds": 1}), claim_seeds({"seeds": None})
     ('3 seeds', '1 seed', '')
+    >>> claim_seeds({"seeds": 1, "seeds_planned": 3})
+    '1 of 3 seeds'
     """
-    count = claim.get("seeds")
+    count, planned = claim.get("seeds"), claim.get("seeds_planned")
+    if count and planned:
+        return f"{count} of {planned} seeds"
     return "" if not count else "1 seed" if count == 1 else f"{count} seeds"
+
+
+def lacking_seeds(exhibit: Mapping[str, Any]) -> str:
+    """How many of the planned seeds an exhibit's verdict rests on; nothing if on all.
+
+    >>> judged = {"verdict": "agrees", "seeds": 3}
+    >>> lacking_seeds({"verdict": "agrees", "claims": [judged]})
+    ''
+    >>> early = {"verdict": "differs", "seeds": 1, "seeds_planned": 3}
+    >>> lacking_seeds({"verdict": "differs", "claims": [early]})
+    '1 of 3 seeds'
+    >>> lacking_seeds({"verdict": "differs", "claims": [early, judged]})
+    '1 to 3 of 3 seeds'
+    """
+    judged = [
+        each
+        for each in exhibit["claims"]
+        if each["verdict"] not in ("not run", "unfinished") and each.get("seeds")
+    ]
+    planned = max((each.get("seeds_planned") or 0 for each in judged), default=0)
+    if not planned:
+        return ""
+    fewest, most = (f(each["seeds"] for each in judged) for f in (min, max))
+    known = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"{known} of {planned} seeds"
 
 
 def pair(difference: Mapping[str, Any]) -> str:
