@@ -258,3 +258,32 @@ def test_every_run_that_lacks_rounds_is_named(results):
     runs = [{"run": "slimfl-good-alpha1-seed2-abc", "rounds_done": 7, "rounds": 80}]
     text, _ = made(results("standard", missing=runs))
     assert ["slimfl-good-alpha1-seed2-abc", "7 of 80"] in rows(text)
+
+
+def column(verdict, **more):
+    """One setting of table III."""
+    numbers = {"ours": 60.12, "ours_deviation": 1.04, "paper": 65.0, "paper_deviation": 2.9}
+    comparison = {"quantity": "SlimFL-1.0x", "unit": "%", **numbers}
+    about = {"measure": "accuracy", "channel": "poor", "alpha": 0.1}
+    words = {"text": "a", "source": "b", "verdict": verdict, "seeds": 1, "about": about}
+    pair = {"larger": "SlimFL-1.0x", "smaller": "Vanilla FL-1.0x", "unit": "points"}
+    difference = {**pair, "mean": -2.5, "low": None, "high": None, "seeds": 1}
+    return {**words, "comparisons": [comparison], "differences": [difference], **more}
+
+
+def test_table_3_in_short_shows_finished_settings_of_the_first_scale_that_has_any(results):
+    folder = results("small", [{**TABLE_3, "claims": [column("agrees")]}, CHOICES])
+    early = [column("differs", seeds_planned=3), column("unfinished"), *TABLE_3["claims"]]
+    results("standard", [{**TABLE_3, "claims": early}, CHOICES])
+    text = verdicts.texts(folder)["table III in short"]
+    heading, _, *settings = rows(text)
+    assert heading == ["channel and data", "SlimFL-1.0x, %", "verdict", "seeds"]
+    assert settings == [["poor, α = 0.1", "60.1 ± 1.0 (65 ± 2.9)", "differs", "1 of 3"]]
+    assert "--scale standard" in text
+    assert "* SlimFL-1.0x − Vanilla FL-1.0x: -2.5 to -2.5 points" in text
+    assert made(folder)[0].count("(1 to 3 of 3 seeds)") == 2
+
+
+def test_table_3_in_short_says_so_when_nothing_is_finished(results):
+    text = verdicts.texts(results("small"))["table III in short"]
+    assert text == "No setting is finished yet."

@@ -11,8 +11,6 @@ from typing import Any
 from slimfl.reproduction.page import printed
 
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
-#: Nothing to show yet, or not all of it.
-OPEN = ("not run", "unfinished")
 #: Shown in this order; other scales come before the last.
 ORDER = {"standard": 0, "small": 1, "paper": 3}
 #: The exhibit that measures what no source settles; it has a section of its own.
@@ -40,6 +38,7 @@ def texts(results: Path) -> dict[str, str]:
         "verdicts": verdicts,
         "exhibits": exhibits,
         "tally": tally,
+        "table III in short": table3,
         "choices": choices,
         "vanilla": vanilla,
     }
@@ -114,11 +113,61 @@ def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
     for document in documents.values():
         judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
         counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
-        if set(counts) <= set(OPEN):
+        if set(counts) <= set(printed.OPEN):
             continue
         words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
         lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}."]
     return lines or ["No scale is finished yet."]
+
+
+def table3(documents: dict[str, dict[str, Any]]) -> list[str]:
+    """Table III of the longest runs: a row per setting, ours beside the paper's in brackets."""
+    for document in documents.values():
+        found = _find(document, "table3")
+        columns = [
+            claim
+            for claim in (found["claims"] if found else ())
+            if claim.get("about", {}).get("measure") == "accuracy"
+            and claim["verdict"] not in printed.OPEN
+        ]
+        if columns:
+            break
+    else:
+        return ["No setting is finished yet."]
+    rows = [
+        [
+            f"{claim['about']['channel']}, α = {claim['about']['alpha']:g}",
+            *(f"{_one(c, 'ours')} ({_one(c, 'paper')})" for c in claim["comparisons"]),
+            claim["verdict"],
+            _seeds(claim),
+        ]
+        for claim in columns
+    ]
+    names = [f"{each['quantity']}, %" for each in columns[0]["comparisons"]]
+    command = f"Made by `{document['command']}`"
+    return [
+        *_table(["channel and data", *names, "verdict", "seeds"], rows),
+        "",
+        f"Ours, and the paper's in brackets. {command}. ± is the deviation over seeds or, with one "
+        "seed, over its last rounds; in the paper over rounds.",
+        "",
+        *(f"* {printed.pair(pair[0])}: {_range(pair)}." for pair in _differences(columns)),
+    ]
+
+
+def _differences(claims: list[dict[str, Any]]) -> list[tuple[dict[str, Any], ...]]:
+    """Each pair of methods, with its difference in every setting."""
+    return list(zip(*(claim.get("differences") or () for claim in claims), strict=True))
+
+
+def _range(differences: Iterable[dict[str, Any]]) -> str:
+    means = sorted(each["mean"] for each in differences)
+    return f"{means[0]:+.1f} to {means[-1]:+.1f} points, over the settings"
+
+
+def _one(comparison: dict[str, Any], side: str) -> str:
+    digits = 1 if side == "ours" else 0
+    return f"{comparison[side]:.{digits}f} ± {comparison[f'{side}_deviation']:.1f}"
 
 
 def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
@@ -130,7 +179,7 @@ def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
             if found := _find(document, name):
                 lines += [f"Ours at scale {scale}: {_verdict(found)}", ""]
                 shown, title = _shown(found, document), f"{exhibit['title']} at scale {scale}"
-                if found["verdict"] in OPEN:
+                if found["verdict"] in printed.OPEN:
                     lines += _fold(f"{title}: results so far", [*shown, *_behind(found)])
                 else:
                     lines += [*shown, *_fold(f"{title}: every claim", _behind(found))]
@@ -235,7 +284,7 @@ def _claim(claim: dict[str, Any]) -> list[list[str]]:
         for comparison in claim.get("comparisons") or ()
     ] or [[""] * 7]
     rows[0][0], rows[0][1], rows[0][5] = claim["text"], claim.get("source", ""), claim["verdict"]
-    rows[0][6] = printed.claim_seeds(claim).removesuffix("seeds").removesuffix("seed").strip()
+    rows[0][6] = _seeds(claim)
     rows += [
         ["", "", printed.pair(each), "", printed.difference(each), "", ""]
         for each in claim.get("differences") or ()
@@ -243,6 +292,11 @@ def _claim(claim: dict[str, Any]) -> list[list[str]]:
     if claim.get("reason"):
         rows[0][5] += f". {claim['reason']}"
     return rows
+
+
+def _seeds(claim: dict[str, Any]) -> str:
+    """A number, or how many of the planned ones."""
+    return printed.claim_seeds(claim).removesuffix("seeds").removesuffix("seed").strip()
 
 
 def _value(comparison: dict[str, Any], side: str) -> str:

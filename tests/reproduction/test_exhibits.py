@@ -248,15 +248,32 @@ def test_a_loss_between_channels_is_over_the_seeds_that_both_have():
 
 
 def test_a_seed_that_may_still_converge_does_not_hold_up_the_costs_of_others():
-    scale = replace(LONG, convergence_accuracy=0.99)  # so that nothing has converged
+    scale = replace(LONG, convergence_accuracy=0.99, seeds=3)  # so that nothing has converged
     runs = papers_runs(grid.all_cells(scale))
     cut_short(runs, [cell for cell in runs if cell.experiment.seed == 1])
     claims = RECIPES["table7"].show(scale, runs).claims
     assert {claim.verdict for claim in claims} == {Verdict.UNDECIDED}  # none ever converged
-    assert {(claim.seeds, claim.seeds_planned) for claim in claims[:-2]} == {(1, 2)}
+    assert {(claim.seeds, claim.seeds_planned) for claim in claims[:-2]} == {(2, 3)}
     cut_short(runs, [cell for cell in runs if cell.experiment.seed == 0])
     claims = RECIPES["table7"].show(scale, runs).claims
-    assert {claim.verdict for claim in claims} == {Verdict.UNFINISHED}
+    assert {claim.verdict for claim in claims} == {Verdict.UNFINISHED}  # one seed has no spread
+
+
+def test_the_fluctuation_of_one_seed_has_the_error_of_a_standard_deviation():
+    """Against brute force: many series of independent normal accuracies."""
+    import numpy as np
+
+    rounds, spread = 16, 2.0
+    series = np.random.default_rng(0).normal(60, spread, (20_000, rounds))
+    cell = grid.setting(replace(LONG, rounds=dict.fromkeys(ALPHAS, rounds)), "poor", 0.1, "slimfl")
+    run = record(cell[0], {("slimfl", "0.5x"): 60, ("slimfl", "1.0x"): 60})
+    for line, value in zip(run.lines, series[0], strict=True):
+        line.accuracy["0.5x"] = value / 100
+    final = Final.of([run], "0.5x", last=rounds)
+    assert final.over_rounds == pytest.approx(series[0].std())
+    assert final.over_rounds_spread == pytest.approx(
+        final.over_rounds * series.std(axis=1).std() / spread, rel=0.05
+    )
 
 
 def test_a_cost_until_convergence_needs_no_further_rounds():

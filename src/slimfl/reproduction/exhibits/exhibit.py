@@ -112,8 +112,11 @@ class Final:
     over_rounds: float
     """Standard deviation over the last rounds, as a mean over seeds: the paper's ±."""
     over_rounds_spread: float
-    """Standard deviation of that between seeds; 0 for one."""
+    """Standard deviation of that between seeds; for one its standard error s / sqrt(2 (n - 1)), as
+    if the accuracies of its n last rounds were independent and normal."""
     seeds: int
+    rounds: int
+    """Number of last rounds behind each seed."""
     finished: bool = True
     """True if every run behind it is finished."""
     seeds_planned: int | None = None
@@ -146,19 +149,24 @@ class Final:
         found = cls.over(
             {seed: fmean(end) for seed, end in ends.items()},
             {seed: pstdev(end) for seed, end in ends.items()},
+            min(len(end) for end in ends.values()),
         )
         return replace(found, learned=found.mean > limit)
 
     @classmethod
-    def over(cls, by_seed: Mapping[int, float], over_rounds: Mapping[int, float]) -> Final:
-        """From the mean and the fluctuation of each seed."""
+    def over(
+        cls, by_seed: Mapping[int, float], over_rounds: Mapping[int, float], rounds: int
+    ) -> Final:
+        """From the mean and the fluctuation of each seed over a number of last rounds."""
         means, fluctuations = list(by_seed.values()), list(over_rounds.values())
+        error = fluctuations[0] / math.sqrt(2 * (rounds - 1)) if rounds > 1 else 0.0
         return cls(
             fmean(means),
             stdev(means) if len(means) > 1 else 0.0,
             fmean(fluctuations),
-            stdev(fluctuations) if len(means) > 1 else 0.0,
+            stdev(fluctuations) if len(means) > 1 else error,
             len(means),
+            rounds,
             by_seed=by_seed,
             over_rounds_by_seed=over_rounds,
         )
@@ -170,6 +178,7 @@ class Final:
         fewer = Final.over(
             {seed: self.by_seed[seed] for seed in seeds},
             {seed: self.over_rounds_by_seed[seed] for seed in seeds},
+            self.rounds,
         )
         return replace(fewer, finished=self.finished, seeds_planned=planned, learned=self.learned)
 
@@ -207,6 +216,7 @@ class Final:
             math.hypot(self.over_rounds, other.over_rounds),
             0.0,
             min(self.seeds, other.seeds),
+            min(self.rounds, other.rounds),
             self.finished and other.finished,
             self.seeds_planned or other.seeds_planned,
             {

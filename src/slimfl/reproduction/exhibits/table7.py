@@ -26,7 +26,7 @@ class Until:
 
     seeds: dict[int, Costs | None]
     settled: bool
-    """True if more rounds would change nothing."""
+    """True if more rounds would change nothing, and there are enough seeds."""
     planned: int
     """Number of seeds in the end."""
 
@@ -62,7 +62,8 @@ def until_convergence(record: RunRecord) -> Costs | None:
 def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[str]) -> Until | None:
     """The costs of independent runs, added up seed by seed; None before they ran.
 
-    Seeds that more rounds may change count only while there are no others.
+    Seeds that more rounds may change count only while there are no others. One seed of several is
+    not enough: a single cost says nothing about its spread.
     """
     columns = [grid.setting(scale, channel, alpha, method) for method in methods]
     seeds: dict[int, Costs | None] = {}
@@ -75,16 +76,17 @@ def until(scale: Scale, runs: Runs, channel: str, alpha: float, methods: list[st
     if not seeds:
         return None
     sure = {seed: cost for seed, cost in seeds.items() if settled[seed]}
-    return Until(sure or seeds, bool(sure), len(columns[0]))
+    planned = len(columns[0])
+    return Until(sure or seeds, len(sure) >= min(2, planned), planned)
 
 
 def same_seeds(pair: list[Until | None]) -> list[Until | None]:
-    """Over the seeds that both have; unsettled if there is no such seed."""
+    """Over the seeds that both have; unsettled if these are too few."""
     first, second = pair
     if first is None or second is None:
         return pair
     common = sorted(first.seeds.keys() & second.seeds.keys())
-    if not common:
+    if len(common) < min(2, first.planned):
         return [replace(each, settled=False) for each in (first, second)]
     return [
         replace(each, seeds={seed: each.seeds[seed] for seed in common}) for each in (first, second)

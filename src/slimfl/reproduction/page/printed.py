@@ -10,6 +10,8 @@ from typing import Any
 _ACCURACIES = ("%", "points")
 #: Quantities that need runs, for which even a single seed is mentioned.
 TRAINED = (*_ACCURACIES, "W", "GFLOPS")
+#: Verdicts that say that there is none yet.
+OPEN = ("not run", "unfinished")
 
 
 def papers(comparison: Mapping[str, Any]) -> str | None:
@@ -61,14 +63,18 @@ def seeds(comparison: Mapping[str, Any]) -> str:
 
 
 def claim_seeds(claim: Mapping[str, Any]) -> str:
-    """The number of seeds behind a verdict; nothing if it needs no runs.
+    """The number of seeds behind a verdict; nothing if it needs no runs or there is none yet.
 
     >>> claim_seeds({"seeds": 3}), claim_seeds({"seeds": 1}), claim_seeds({"seeds": None})
     ('3 seeds', '1 seed', '')
     >>> claim_seeds({"seeds": 1, "seeds_planned": 3})
     '1 of 3 seeds'
+    >>> claim_seeds({"seeds": 1, "seeds_planned": 3, "verdict": "not run"})
+    ''
     """
     count, planned = claim.get("seeds"), claim.get("seeds_planned")
+    if claim.get("verdict") in OPEN:
+        return ""
     if count and planned:
         return f"{count} of {planned} seeds"
     return "" if not count else "1 seed" if count == 1 else f"{count} seeds"
@@ -87,9 +93,7 @@ def lacking_seeds(exhibit: Mapping[str, Any]) -> str:
     '1 to 3 of 3 seeds'
     """
     judged = [
-        each
-        for each in exhibit["claims"]
-        if each["verdict"] not in ("not run", "unfinished") and each.get("seeds")
+        each for each in exhibit["claims"] if each["verdict"] not in OPEN and each.get("seeds")
     ]
     planned = max((each.get("seeds_planned") or 0 for each in judged), default=0)
     if not planned:
