@@ -447,8 +447,21 @@ def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
     distance = f"{math.sqrt((4 + 36) / 4):.1f}"
     assert rows["as everywhere else"][-4:] == ["+13.0", "+10.0", distance, "1"]
     assert rows["batches of 64"][-4:] == ["+13.0", "not run", "not run", "1"]
-    assert len(rows) == 1 + len(vanilla.READINGS)
-    assert exhibit.notes[1] == "The whole column was run with 9 of 10 readings."
+    assert len(rows) == 1 + len(vanilla.NAMES)
+    assert exhibit.notes[1] == "The whole column was run with 10 of 11 readings."
+
+
+def test_a_reading_for_vanilla_alone_takes_slimfl_from_the_usual_one():
+    from slimfl.reproduction.exhibits import vanilla
+
+    (alone,) = vanilla.ALONE
+    shared = vanilla.ALONE[alone]
+    runs = papers_runs(vanilla.cells(LONG))
+    zero = [c for m in grid.METHODS for c in vanilla.setting(LONG, shared, m)]
+    runs |= papers_runs(zero, lambda key, value: value - 20)
+    rows = {row[0]: row for row in vanilla.show(LONG, runs).table.rows}
+    assert rows[alone][1:3] == rows[vanilla.USUAL][1:3] != rows[shared][1:3]
+    assert rows[alone][3:5] == rows[shared][3:5] != rows[vanilla.USUAL][3:5]
 
 
 def test_the_study_of_vanilla_names_the_nearest_reading():
