@@ -232,7 +232,8 @@ def vanilla(documents: dict[str, dict[str, Any]]) -> list[str]:
     for scale, document in documents.items():
         found = _find(document, VANILLA)
         if found and any(cell[:1].isdigit() for row in found["table"]["rows"][1:] for cell in row):
-            lines += [f"**{scale}**: {_made(document)}", "", *_exhibit(found, document)]
+            lines += [*(f"* {note}" for note in found.get("notes", ())), ""]
+            lines += [*_shown(found, document), f"At scale {scale}: {_made(document)}", ""]
     return lines or ["No runs of this study have been committed yet, so there is no answer."]
 
 
