@@ -451,6 +451,18 @@ def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
     assert exhibit.notes[1] == "The whole column was run with 10 of 11 readings."
 
 
+def test_a_reading_is_measured_over_the_seeds_that_its_methods_share():
+    from slimfl.reproduction.exhibits import vanilla
+
+    two = replace(LONG, seeds_study=2)
+    runs = papers_runs(vanilla.cells(two))
+    second = vanilla.setting(two, vanilla.USUAL, "vanilla-0.5x")[1]
+    runs |= papers_runs([second], lambda key, value: value + 30)
+    del runs[vanilla.setting(two, vanilla.USUAL, "slimfl")[1]]
+    rows = {row[0]: row for row in vanilla.show(two, runs).table.rows}
+    assert rows[vanilla.USUAL][-2:] == ["0.0", "1"]
+
+
 def test_a_reading_for_vanilla_alone_takes_slimfl_from_the_usual_one():
     from slimfl.reproduction.exhibits import vanilla
 
@@ -475,13 +487,18 @@ def test_the_study_of_vanilla_names_the_nearest_reading():
     runs |= papers_runs(harmful, lambda key, value: 39 if "0.5x" in key else 55)
     nearer = [c for m in grid.METHODS for c in vanilla.setting(LONG, "batches of 64", m)]
     runs |= papers_runs(nearer, lambda key, value: value + 8)
-    alone, whole, verdict = vanilla.show(LONG, runs).notes[:3]
+    alone, whole, agree, ahead, both = vanilla.show(LONG, runs).notes[:5]
     assert "“learning rate 0.01” with 39.0 and 55.0 (“as everywhere else”: 69.0 and 85.0)" in alone
     assert "“batches of 64”, 8.0 points away (“as everywhere else”: 30.0)" in whole
     assert "+17.0 and +10.0 points; in the paper it is +17 and +10" in whole
-    assert verdict.startswith("With no reading")
+    assert agree.endswith("with: no reading.")
+    assert "“as everywhere else”" in ahead  # all are as far apart as in the paper
+    assert "“learning rate 0.01”" not in ahead
+    assert both == "Both hold with: no reading."
     runs |= papers_runs(nearer)
-    assert vanilla.show(LONG, runs).notes[2].endswith("with: “batches of 64”.")
+    agree, _, both = vanilla.show(LONG, runs).notes[2:5]
+    assert agree.endswith("with: “batches of 64”.")
+    assert both == "Both hold with: “batches of 64”."
 
 
 def test_a_clone_with_the_archive_alone_shows_the_same(tmp_path):
