@@ -212,9 +212,12 @@ def test_an_interrupted_run_says_how_to_resume(number, status, on, tmp_path):
     group = tmp_path / "my runs"
     request = ["run", *TINY, "--seed", "0,1", "--rounds", 2000, "--out", group]
     child = start(*request, *(["--on", on] if on else []), start_new_session=True)
-    begun = group / "slimfl-seed0/checkpoints/round-00000003.safetensors"
+    # any of the newest checkpoints: the one of a given round is soon deleted, and easily missed
+    saved = group / "slimfl-seed0/checkpoints"
     deadline = time.monotonic() + 120
-    while not begun.exists() and child.poll() is None and time.monotonic() < deadline:
+    while child.poll() is None and time.monotonic() < deadline:
+        if any(path.stem >= "round-00000003" for path in saved.glob("round-*.safetensors")):
+            break
         time.sleep(0.01)
     if on and number == signal.SIGINT:
         os.killpg(child.pid, number)  # as a terminal does
