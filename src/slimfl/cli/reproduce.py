@@ -306,9 +306,13 @@ def _rendered(exhibit: "Exhibit") -> Iterator[Any]:
         table.add_row(*row)
     yield table
     for claim in exhibit.claims:
-        facts = (claim.seeds, claim.seeds_planned, str(claim.verdict))
-        names = ("seeds", "seeds_planned", "verdict")
-        seeds = printed.claim_seeds(dict(zip(names, facts, strict=True)))
+        seeds = printed.claim_seeds(
+            {
+                "seeds": claim.seeds,
+                "seeds_planned": claim.seeds_planned,
+                "verdict": str(claim.verdict),
+            }
+        )
         behind = f" ({seeds})" if seeds else ""
         yield Text.assemble("  ", (str(claim.verdict), "bold"), f"{behind}: {claim.text}")
         for each in (one.as_json() for one in claim.differences):
