@@ -117,8 +117,8 @@ def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results):
     assert row == [
         "Table III: accuracy",
         r"SlimFL is ahead \| on the \<poor> channel.",
-        "**agrees in order only**",
-        "**differs**",
+        "**agrees in order only** (1 of 2 claims)",
+        "**differs** (1 of 2 claims)",
     ]
     assert "choices" not in text  # they have a section of their own
 
@@ -127,8 +127,8 @@ def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results):
     results("small")
     text, _ = made(results("paper", [{**TABLE_3, "name": "table6", "title": "VI"}]))
     by_title = {row[0]: row[2:] for row in rows(text) if len(row) == 4}
-    assert by_title["Table III: accuracy"] == ["**agrees in order only**", ""]
-    assert by_title["VI"] == ["", "**agrees in order only**"]
+    assert by_title["Table III: accuracy"] == ["**agrees in order only** (1 of 2 claims)", ""]
+    assert by_title["VI"] == ["", "**agrees in order only** (1 of 2 claims)"]
 
 
 def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
@@ -280,8 +280,18 @@ def test_table_3_in_short_shows_finished_settings_of_the_first_scale_that_has_an
     assert heading == ["channel and data", "SlimFL-1.0x, %", "verdict", "seeds"]
     assert settings == [["poor, α = 0.1", "60.1 ± 1.0 (65 ± 2.9)", "differs", "1 of 3"]]
     assert "--scale standard" in text
-    assert "* SlimFL-1.0x − Vanilla FL-1.0x: -2.5 to -2.5 points" in text
-    assert made(folder)[0].count("(1 to 3 of 3 seeds)") == 2
+    assert "* SlimFL-1.0x − Vanilla FL-1.0x: -2.5 to -2.5 points, over the settings." in text
+    assert made(folder)[0].count("(2 of 4 claims, 1 to 3 of 3 seeds)") == 2
+    in_part = "Judged only in part: Table III (2 of 4 claims, 1 to 3 of 3 seeds)."
+    assert verdicts.texts(folder)["tally"].count(in_part) == 1
+
+
+def test_table_3_in_short_counts_the_intervals_that_exclude_zero(results):
+    settings = [column("differs") for _ in range(4)]
+    for one, (low, high) in zip(settings, [(-4, -1), (-6, 1), (1, 3)], strict=False):
+        one["differences"][0] |= {"low": low, "high": high, "seeds": 3, "confidence": 0.95}
+    text = verdicts.texts(results("small", [{**TABLE_3, "claims": settings}, CHOICES]))
+    assert "; of 3 intervals over seeds (95%), 2 exclude zero." in text["table III in short"]
 
 
 def test_table_3_in_short_says_so_when_nothing_is_finished(results):

@@ -111,12 +111,19 @@ def tally(documents: dict[str, dict[str, Any]]) -> list[str]:
     """How many of the paper's exhibits agree, for every scale that has finished some."""
     lines = []
     for document in documents.values():
-        judged = [e["verdict"] for e in document["exhibits"] if e["name"] not in OURS]
+        shown = [e for e in document["exhibits"] if e["name"] not in OURS]
+        judged = [e["verdict"] for e in shown]
         counts = {verdict: judged.count(verdict) for verdict in VERDICTS if verdict in judged}
         if set(counts) <= set(printed.OPEN):
             continue
         words = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
-        lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}."]
+        early = [
+            f"{e['title'].partition(':')[0]} ({printed.rests_on(e)})"
+            for e in shown
+            if printed.has_open_claims(e)
+        ]
+        more = f" Judged only in part: {', '.join(early)}." if early else ""
+        lines += [f"* `{document['command']}`, {len(judged)} tables and figures: {words}.{more}"]
     return lines or ["No scale is finished yet."]
 
 
@@ -161,8 +168,14 @@ def _differences(claims: list[dict[str, Any]]) -> list[tuple[dict[str, Any], ...
 
 
 def _range(differences: Iterable[dict[str, Any]]) -> str:
-    means = sorted(each["mean"] for each in differences)
-    return f"{means[0]:+.1f} to {means[-1]:+.1f} points, over the settings"
+    known = list(differences)
+    means = sorted(each["mean"] for each in known)
+    certain = [each for each in known if each["low"] is not None]
+    apart = sum(each["low"] > 0 or each["high"] < 0 for each in certain)
+    intervals = f"; of {len(certain)} intervals over seeds (95%), {apart} exclude zero"
+    return f"{means[0]:+.1f} to {means[-1]:+.1f} points, over the settings" + (
+        intervals if certain else ""
+    )
 
 
 def _one(comparison: dict[str, Any], side: str) -> str:
@@ -187,8 +200,8 @@ def exhibits(documents: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _verdict(exhibit: dict[str, Any]) -> str:
-    seeds = printed.lacking_seeds(exhibit)
-    return f"**{exhibit['verdict']}**" + (f" ({seeds})" if seeds else "")
+    basis = printed.rests_on(exhibit)
+    return f"**{exhibit['verdict']}**" + (f" ({basis})" if basis else "")
 
 
 def _papers(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -303,7 +316,7 @@ def _seeds(claim: dict[str, Any]) -> str:
 def _value(comparison: dict[str, Any], side: str) -> str:
     value, deviation = comparison[side], comparison.get(f"{side}_deviation")
     if value is None:
-        return "not given" if side == "paper" else "not run"
+        return "not given" if side == "paper" else printed.ours({"reached": True, **comparison})
     unit = comparison.get("unit") or ""
     spread = "" if deviation is None else f" ± {deviation:.4g}"
     return f"{value:.4g}{spread}{' ' if unit else ''}{unit}"

@@ -430,6 +430,18 @@ def test_table7_counts_to_the_first_round_of_the_window():
     assert vanilla.ours == pytest.approx(2 * 0.1995)
 
 
+def test_table7_says_how_many_seeds_converged_if_not_all_did():
+    runs = papers_runs(grid.all_cells(LONG))
+    slow = grid.setting(LONG, "poor", 10.0, "vanilla-0.5x")
+    runs |= papers_runs(slow[1:], lambda key, value: 15)  # below the threshold
+    exhibit = RECIPES["table7"].show(LONG, runs)
+    words = {(row[0], row[1], row[2]): row[-1] for row in exhibit.table.rows}
+    assert words["W", "poor", "10"] == words["GFLOPS", "poor", "10"] == "only in 1 of 2 seeds"
+    runs |= papers_runs(slow, lambda key, value: 15)
+    exhibit = RECIPES["table7"].show(LONG, runs)
+    assert [row[-1] for row in exhibit.table.rows].count("never") == 2
+
+
 def test_the_study_of_vanilla_measures_the_distance_from_the_papers_column():
     from slimfl.reproduction.exhibits import vanilla
 

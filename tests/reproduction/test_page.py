@@ -155,7 +155,7 @@ def test_every_claim_number_and_verdict_is_there(tmp_path):
         "Vanilla FL-1.0x55 ± 9.2 %55.0 ± 2.0 % (1 seed)",
         "1.0x172,688146,752",
         "0.5x57.44 ± 0.82 MB57.44 ± 0.82 MB (3 seeds)",
-        "SlimFL71.0 Wnever",
+        "SlimFL71.0 Wnot under every seed",
         "Vanilla FL-1.5xno numbernot run",
     ):
         assert row in page.text, row

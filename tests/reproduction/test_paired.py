@@ -113,5 +113,13 @@ def test_length_is_a_reason_only_where_it_can_be():
     assert reason(above, SCALES["standard"]).startswith("The length is not the reason")
     assert "fewer rounds may be the reason" in reason(below, SCALES["standard"])
     assert "unknown" in reason(below, SCALES["paper"])
+    costs = tuple(
+        Comparison(name, ours, 0.5, 3, theirs, unit="W", by_seed={0: ours})
+        for name, ours, theirs in (("SlimFL", 10, 3), ("Vanilla FL-1.5x", math.inf, 25))
+    )
+    late = Claim("costs", "table VII", costs)
+    assert reason(late, SCALES["standard"]) == (
+        "Not every seed of Vanilla FL-1.5x converged in these rounds: more rounds may change this."
+    )
     computed = RECIPES["fig4"].show(LONG, {}).claims[1]
     assert "erratum E1" in reason(computed, SCALES["small"])

@@ -334,7 +334,7 @@ def _verdicts(exhibits: list["Exhibit"]) -> Any:
             sum(claim.verdict == verdict for claim in exhibit.claims)
             for verdict in ("agrees", "agrees in order only", "differs")
         ]
-        seeds = printed.lacking_seeds(exhibit.as_json())
-        verdict = f"{exhibit.verdict} ({seeds})" if seeds else str(exhibit.verdict)
+        basis = printed.rests_on(exhibit.as_json())
+        verdict = f"{exhibit.verdict} ({basis})" if basis else str(exhibit.verdict)
         table.add_row(exhibit.title, verdict, *map(str, counts))
     return table

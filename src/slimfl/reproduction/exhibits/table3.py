@@ -50,7 +50,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         notes=[
             "± is the standard deviation over the last rounds of a run, which is how we read the "
             "paper's (its text calls it stability); the deviation over seeds is in brackets. "
-            f"The last rounds are the last {scale.last_share:.0%} of all.",
+            f"The last rounds are the last {100 * scale.last_share:g}% of all.",
             scale.shortened,
         ],
     )

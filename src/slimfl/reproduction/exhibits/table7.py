@@ -159,7 +159,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             f"accuracy over {scale.convergence_window} rounds above "
             f"{scale.convergence_accuracy:.0%} and its deviation below 7.2%; costs are counted up "
             "to the first of these rounds (E10).",
-            'A cost is shown if every seed converged; "never" means not in the rounds run.',
+            'A cost is shown if every seed converged; "never" means that none did in the rounds '
+            "run.",
             scale.shortened,
         ],
     )
@@ -188,7 +189,10 @@ def _comparison(name: str, costs: Until | None, key: str, printed: float, unit: 
 def _word(one: Comparison) -> str:
     if one.ours is None:
         return "not run"
-    word = f"{one.ours:.3g}" if math.isfinite(one.ours) else "never"
+    word = f"{one.ours:.3g}"
+    if math.isinf(one.ours):
+        converged = sum(math.isfinite(cost) for cost in one.by_seed.values())
+        word = f"only in {converged} of {len(one.by_seed)} seeds" if converged else "never"
     if not one.finished:
         return f"{word}{UNFINISHED}"
     return f"{word} ({one.seeds} of {one.seeds_planned} seeds)" if one.seeds_planned else word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from slimfl.reproduction.cells.scale import PAPER_ROUNDS, Scale
@@ -33,6 +34,12 @@ def reason(claim: Claim, scale: Scale) -> str:
 
 def _at_standard(claim: Claim) -> str:
     """Accuracy rises with the rounds, so too few rounds cannot explain one above the paper's."""
+    late = [each.quantity for each in claim.comparisons if each.ours == math.inf]
+    if late:
+        return (
+            f"Not every seed of {' and '.join(late)} converged in these rounds: more rounds may "
+            "change this."
+        )
     signs = {
         each.ours > each.paper
         for each in claim.comparisons
@@ -43,7 +50,6 @@ def _at_standard(claim: Claim) -> str:
     if signs == {True}:
         return (
             "The length is not the reason, because what differs is already above the paper's after "
-            "fewer rounds. The reason is "
-            "unknown."
+            "fewer rounds. The reason is unknown."
         )
     return "Some accuracies are below the paper's: fewer rounds may be the reason."

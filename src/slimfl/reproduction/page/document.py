@@ -291,9 +291,9 @@ def _made(document: Mapping[str, Any]) -> str:
 
 
 def _heading(exhibit: Mapping[str, Any]) -> str:
-    lacking = printed.lacking_seeds(exhibit)
-    seeds = f" <small>{_text(lacking)}</small>" if lacking else ""
-    return f"{_text(exhibit['title'])} {_badge(exhibit['verdict'])}{seeds}".rstrip()
+    basis = printed.rests_on(exhibit)
+    small = f" <small>{_text(basis)}</small>" if basis else ""
+    return f"{_text(exhibit['title'])} {_badge(exhibit['verdict'])}{small}".rstrip()
 
 
 def _link(exhibit: Mapping[str, Any]) -> str:

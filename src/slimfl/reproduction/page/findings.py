@@ -105,11 +105,7 @@ class Case:
     def __str__(self) -> str:
         if self.outcome in (Outcome.NOT_RUN, Outcome.NEVER, Outcome.UNLEARNED):
             return self.where
-        # a cost is unknown unless every seed converged, so `never` would say too much here
-        own, other = (
-            printed.ours(each) if each["reached"] else "not under every seed"
-            for each in (self.own, self.other)
-        )
+        own, other = printed.ours(self.own), printed.ours(self.other)
         if self.other["reached"]:
             own = own.removesuffix(f" {self.own['unit']}")
         return f"{self.where}: {own} against {other}{self._distance()}"

@@ -12,6 +12,8 @@ _ACCURACIES = ("%", "points")
 TRAINED = (*_ACCURACIES, "W", "GFLOPS")
 #: Verdicts that say that there is none yet.
 OPEN = ("not run", "unfinished")
+#: Verdicts by which a table or figure is judged.
+JUDGED = ("agrees", "agrees in order only", "differs")
 
 
 def papers(comparison: Mapping[str, Any]) -> str | None:
@@ -32,7 +34,7 @@ def papers(comparison: Mapping[str, Any]) -> str | None:
 
 
 def ours(comparison: Mapping[str, Any]) -> str:
-    """Our number; `not run` before there is one, `never` if it was not reached.
+    """Our number; `not run` before there is one. A cost is a number if every seed converged.
 
     >>> same = {"digits": 0, "unit": "%", "paper": 54, "reached": True, "seeds": 3}
     >>> ours({**same, "ours": 51.26, "ours_deviation": 0.84})
@@ -40,10 +42,10 @@ def ours(comparison: Mapping[str, Any]) -> str:
     >>> ours({**same, "ours": None, "ours_deviation": 0.0})
     'not run'
     >>> ours({**same, "ours": None, "ours_deviation": 0.0, "reached": False})
-    'never'
+    'not under every seed'
     """
     if comparison["ours"] is None:
-        return "not run" if comparison["reached"] else "never"
+        return "not run" if comparison["reached"] else "not under every seed"
     value, deviation = comparison["ours"], comparison["ours_deviation"]
     digits = _digits(comparison)
     spread = f" ± {deviation:,.{digits}f}" if deviation or comparison["seeds"] > 1 else ""
@@ -80,18 +82,45 @@ def claim_seeds(claim: Mapping[str, Any]) -> str:
     return "" if not count else "1 seed" if count == 1 else f"{count} seeds"
 
 
-def lacking_seeds(exhibit: Mapping[str, Any]) -> str:
-    """How many of the planned seeds an exhibit's verdict rests on; nothing if on all.
+def rests_on(exhibit: Mapping[str, Any]) -> str:
+    """On how many of its claims and planned seeds an exhibit's verdict rests; nothing if on all.
 
     >>> judged = {"verdict": "agrees", "seeds": 3}
-    >>> lacking_seeds({"verdict": "agrees", "claims": [judged]})
+    >>> rests_on({"verdict": "agrees", "claims": [judged]})
     ''
     >>> early = {"verdict": "differs", "seeds": 1, "seeds_planned": 3}
-    >>> lacking_seeds({"verdict": "differs", "claims": [early]})
-    '1 of 3 seeds'
-    >>> lacking_seeds({"verdict": "differs", "claims": [early, judged]})
+    >>> rests_on({"verdict": "differs", "claims": [early, judged]})
     '1 to 3 of 3 seeds'
+    >>> open = {"verdict": "unfinished", "seeds": 1, "seeds_planned": 3}
+    >>> rests_on({"verdict": "differs", "claims": [early, open]})
+    '1 of 2 claims, 1 of 3 seeds'
+    >>> rests_on({"verdict": "unfinished", "claims": [open]})
+    ''
     """
+    return ", ".join(filter(None, (_judged_claims(exhibit), _lacking_seeds(exhibit))))
+
+
+def has_open_claims(exhibit: Mapping[str, Any]) -> bool:
+    """True if an exhibit has a verdict although some of its claims have none yet.
+
+    >>> judged, open = {"verdict": "agrees"}, {"verdict": "not run"}
+    >>> has_open_claims({"verdict": "agrees", "claims": [judged, open]})
+    True
+    >>> has_open_claims({"verdict": "not run", "claims": [open]})
+    False
+    """
+    still_open = any(each["verdict"] in OPEN for each in exhibit["claims"])
+    return exhibit["verdict"] in JUDGED and still_open
+
+
+def _judged_claims(exhibit: Mapping[str, Any]) -> str:
+    if not has_open_claims(exhibit):
+        return ""
+    judged = sum(each["verdict"] in JUDGED for each in exhibit["claims"])
+    return f"{judged} of {len(exhibit['claims'])} claims"
+
+
+def _lacking_seeds(exhibit: Mapping[str, Any]) -> str:
     judged = [
         each for each in exhibit["claims"] if each["verdict"] not in OPEN and each.get("seeds")
     ]
