@@ -159,8 +159,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             f"accuracy over {scale.convergence_window} rounds above "
             f"{scale.convergence_accuracy:.0%} and its deviation below 7.2%; costs are counted up "
             "to the first of these rounds (E10).",
-            'A cost is shown if every seed converged; "never" means that none did in the rounds '
-            "run.",
+            'A cost is shown if every seed converged; "never" means not in the rounds run.',
             scale.shortened,
         ],
     )
