@@ -8,9 +8,6 @@ import re
 from slimfl.reproduction.cells.scale import PAPER_ROUNDS, Scale
 from slimfl.reproduction.judging.verdict import Claim, Verdict
 
-#: By the text of the claim: reasons that runs with the paper's local work have shown.
-KNOWN: dict[str, str] = {}
-
 
 def reason(claim: Claim, scale: Scale) -> str:
     """A sentence for a claim that does not agree or has no verdict; empty for others."""
@@ -25,8 +22,6 @@ def reason(claim: Claim, scale: Scale) -> str:
         return f"Computed without runs, so the length is not the reason: see {where}."
     if scale.quick_look:
         return "These runs are a quick look: their length may be the reason."
-    if claim.text in KNOWN:
-        return KNOWN[claim.text]
     if max(scale.rounds.values()) >= PAPER_ROUNDS:
         return "Nothing is shortened; the reason is unknown."
     return _at_standard(claim)
