@@ -223,6 +223,7 @@ def test_what_a_killed_guard_leaves_the_next_start_clears(tmp_path, monkeypatch)
         os.kill(int(guard), signal.SIGKILL)
         owner.kill()
         owner.wait(30)
+        until(lambda: int(guard) not in table(), "end of the guard")  # it holds the lock until then
         assert int(child) in table()
         clear_leftovers()
         until(lambda: int(child) not in table(), "end of its process")
