@@ -27,7 +27,7 @@ test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 torture: $(STAMP)  ## test kills, full disks and hostile input exhaustively: pytest --torture $(ARGS)
-	@$(BIN)/python -m pytest -n 2 --torture -m torture tests/torture $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --torture -m torture tests $(ARGS)
 
 lint: $(STAMP)  ## check style, types and the order of the rooms
 	@$(BIN)/ruff check .

@@ -176,7 +176,11 @@ def test_python_trusts_for_a_run_or_for_good(here, marker, tmp_path, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [("--on", "ray"), ("--engine", "flower")], ids=str)
+@pytest.mark.parametrize(
+    "place",
+    [("--on", "ray"), pytest.param(("--engine", "flower"), marks=pytest.mark.torture)],
+    ids=str,
+)
 def test_trust_reaches_the_processes_of_ray(marker, tmp_path, place):
     pytest.importorskip("ray")
     (tmp_path / "mine.toml").write_text(tomli_w.dumps(experiment("shared.networks:small")))

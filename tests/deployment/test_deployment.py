@@ -1,6 +1,7 @@
 """A real federation on loopback, with TLS and authenticated devices, and its failures.
 
 The tests share one federation, in the order of the file; its processes end with the last one.
+Kills and lies take minutes, so they run with `make torture`.
 """
 
 import os
@@ -72,6 +73,7 @@ def test_a_deployment_gives_the_numbers_of_the_torch_engine(
         assert not [s for s in secrets if s in text], f"{file} holds a private key"
 
 
+@pytest.mark.torture
 def test_a_device_killed_in_a_round_is_missed_and_the_run_goes_on(federation, experiment, tmp_path):
     node = federation.processes.running()["device-1"].pid
     run = subprocess.Popen(
@@ -100,6 +102,7 @@ def test_a_device_killed_in_a_round_is_missed_and_the_run_goes_on(federation, ex
     assert "nothing from device 1" in (folder.path / "run.log").read_text()
 
 
+@pytest.mark.torture
 def test_a_superlink_killed_in_a_run_stops_it_and_a_restarted_one_resumes_it(
     federation, experiment, tmp_path
 ):
@@ -145,6 +148,7 @@ MISDEEDS = {
 }
 
 
+@pytest.mark.torture
 def test_a_device_that_lies_or_is_late_changes_nothing(
     federation, experiment, tmp_path, monkeypatch
 ):

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import tomllib
 
@@ -20,6 +21,16 @@ from slimfl.deployment.superlink import SuperLink
 from slimfl.errors import RequestError, RunError
 
 TOKEN = "t" * 48
+
+
+def test_the_processes_around_a_task_do_without_torch():
+    script = (
+        "import sys, slimfl.deployment.kit, slimfl.deployment.guard.start,"
+        " slimfl.deployment.guard.tasks, flwr.superlink.main, flwr.supernode.main;"
+        "print('flwr' in sys.modules, 'torch' in sys.modules)"
+    )
+    found = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert found.split() == ["True", "False"]
 
 
 def through(one, path, *chunks, headers=(), pause_s=0.0):

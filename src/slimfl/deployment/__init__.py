@@ -8,15 +8,19 @@ Everything here is a thin layer: methods, radio, training and merging are those 
 needs the extra `flower`.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import slimfl.engines.flower  # noqa: F401  (keeps Flower off the internet)
+from slimfl.offline import stay_offline
 
 if TYPE_CHECKING:
     from slimfl.deployment.server import server_app
     from slimfl.deployment.strategy import SlimFLStrategy
     from slimfl.engines.flower.app import client_app
+
+# before anything imports Flower, which reads the settings at import
+stay_offline(os.environ)
 
 _HOMES = {
     "SlimFLStrategy": "slimfl.deployment.strategy",
@@ -28,7 +32,10 @@ __all__ = ["SlimFLStrategy", "client_app", "server_app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that a kit can be made without Flower."""
+    """Import a public name when it is first used, so that a kit can be made without Flower.
+
+    A SuperLink or SuperNode, too, starts without torch: only the tasks that it hands out need it.
+    """
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'slimfl.deployment' has no attribute {name!r}")

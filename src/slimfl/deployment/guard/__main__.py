@@ -2,8 +2,6 @@
 
 import sys
 
-import slimfl.engines.flower  # noqa: F401  (keeps Flower off the internet)
-
 
 def main() -> None:
     """Start what the first argument names."""

@@ -3,7 +3,7 @@
 from shlex import quote
 from string import Template
 
-from slimfl.engines.flower.offline import SETTINGS
+from slimfl.offline import SETTINGS
 
 #: Settings that keep all traffic on the machine, except to the server.
 EXPORTS = "\n".join(f"export {name}={quote(value)}" for name, value in SETTINGS.items())

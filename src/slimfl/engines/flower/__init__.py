@@ -18,7 +18,7 @@ resumed run gives the same numbers as an uninterrupted one.
 
 import os
 
-from slimfl.engines.flower.offline import stay_offline
+from slimfl.offline import stay_offline
 
 # before anything imports Flower, which reads the settings at import
 stay_offline(os.environ)
