@@ -24,6 +24,7 @@ import commands  # noqa: E402
 import configuration  # noqa: E402
 import convergence  # noqa: E402
 import errata  # noqa: E402
+import growth  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import scales  # noqa: E402
@@ -60,6 +61,7 @@ def texts() -> dict[str, str]:
         **convergence.texts(),
         **errata.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
+        **growth.texts(DOCS.parent / "results" / "cells"),
         **study_pages.texts(DOCS / "results" / "studies"),
     }
 
