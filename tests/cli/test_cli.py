@@ -341,3 +341,18 @@ def test_help_waits_for_no_heavy_import():
     ).stderr
     for heavy in ("torch", "numpy", "pydantic", "rich", "matplotlib", "flwr", "ray"):
         assert f" {heavy}\n" not in loaded, f"{heavy} is imported before a command needs it"
+
+
+def test_a_mistyped_key_is_answered_before_torch_is_imported(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "from slimfl.cli import main; main()", "run",
+         "--set", "trainig.steps=3"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    *imports, sentence = done.stderr.splitlines()
+    assert sentence == "slimfl: unknown key 'trainig'; did you mean 'training'?"
+    assert any(line.endswith(" pydantic") for line in imports)
+    assert not any(line.endswith(" torch") for line in imports)

@@ -100,10 +100,6 @@ def run(
     """
     from slimfl import config
     from slimfl.errors import RequestError
-    from slimfl.federation.trackers import check_trackers
-    from slimfl.methods import expand
-    from slimfl.sweeps.group import check_free, make_planned, new_group, write_plan
-    from slimfl.sweeps.names import run_name
 
     asked = method
     changed = {text.partition("=")[0].strip() for text in [*(set_ or ()), *(grid or ())]}
@@ -115,7 +111,7 @@ def run(
     except ValueError:
         shown = repr(seed if seed is None or len(seed) <= 60 else f"{seed[:57]}...")
         raise RequestError(f"--seed takes whole numbers separated by commas, not {shown}") from None
-    planned: dict[str, Experiment] = {}
+    loaded: list[tuple[tuple[str, ...], Experiment]] = []
     allow(trust)
     for point in _points(grid or []):
         allow((), config.typed_names([*(set_ or ()), *point]))
@@ -132,10 +128,19 @@ def run(
             threads=1 if on else None,  # one core per run
             data__dir=data_dir.absolute() if data_dir else None,
         )
-        for one in experiments:
-            for name in expand([one.method], one.model.widths):
-                words = [name, *point, f"seed{one.seed}"]
-                planned.setdefault(run_name(words), one.model_copy(update={"method": name}))
+        loaded += [(point, one) for one in experiments]
+
+    # only now, because these import torch: a mistyped key is answered at once
+    from slimfl.federation.trackers import check_trackers
+    from slimfl.methods import expand
+    from slimfl.sweeps.group import check_free, make_planned, new_group, write_plan
+    from slimfl.sweeps.names import run_name
+
+    planned: dict[str, Experiment] = {}
+    for point, one in loaded:
+        for name in expand([one.method], one.model.widths):
+            words = [name, *point, f"seed{one.seed}"]
+            planned.setdefault(run_name(words), one.model_copy(update={"method": name}))
     for one in planned.values():
         check_trackers(one.track)
     link = _superlink(superlink, root_certificates, list(planned.values()))
