@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,40 @@ from slimfl.federation import RunFolder
 pytestmark = pytest.mark.slow
 
 
+NETWORKS = """
+    from torch import nn
+    from slimfl.nn import slimmable
+
+    def small(in_channels, classes):
+        return slimmable(nn.Sequential(
+            nn.Conv2d(in_channels, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+            nn.Linear(4, classes),
+        ))
+"""
+
+
 @pytest.fixture(scope="module")
-def federation(tmp_path_factory):
+def networks(tmp_path_factory):
+    """A folder with a network of our own, which devices 0 and 1 are configured for."""
+    path = tmp_path_factory.mktemp("python")
+    (path / "networks_of_a_kit.py").write_text(textwrap.dedent(NETWORKS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory, networks):
     path = tmp_path_factory.mktemp("deployment") / "kit"
     port, device_port = free_ports(2)
     federation = Federation(lay_out(path, 3, "127.0.0.1", port, device_port=device_port))
+    for device in (0, 1):
+        settings = federation.kit.device(device) / "device.env"
+        text = settings.read_text()
+        settings.write_text(text.replace("MODELS=''", "MODELS='networks_of_a_kit:small'"))
+        assert settings.read_text() != text
     try:
-        federation.up()
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PYTHONPATH", str(networks))  # of every process of the federation
+            federation.up()
         yield federation
     finally:
         federation.down()
@@ -71,6 +99,26 @@ def test_a_deployment_gives_the_numbers_of_the_torch_engine(
     for file in written:
         text = file.read_bytes().decode(errors="ignore")
         assert not [s for s in secrets if s in text], f"{file} holds a private key"
+
+
+def test_a_device_that_was_not_configured_for_a_model_refuses_it(
+    federation, networks, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(networks))
+    name = 'name = "networks_of_a_kit:small"'
+    (tmp_path / "mine.toml").write_text(f"{EXPERIMENT}\n[model]\n{name}\n")
+    done = command(
+        "run", tmp_path / "mine.toml", "--superlink", federation.kit.path, "--rounds", 1,
+        "--trust", "networks_of_a_kit", "--out", tmp_path / "group",
+        timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    folder = RunFolder.open(tmp_path / "group/slimfl-seed0")
+    (line,) = folder.metrics()
+    assert (line["devices"], line["dropped_out"]) == ([0, 1], [2])
+    log = (folder.path / "run.log").read_text()
+    assert "this device does not accept model 'networks_of_a_kit:small'" in log
+    assert "MODELS in device.env" in log
 
 
 @pytest.mark.torture
