@@ -20,6 +20,11 @@ def why_missing(extra: str, *packages: str) -> str | None:
     )
 
 
+def why_not_flower() -> str | None:
+    """Why the flower engine and deployments are not available; None if they are."""
+    return why_missing("flower", "flwr", "ray")
+
+
 def require(extra: str, *packages: str) -> None:
     """Refuse a request that needs packages which are not installed."""
     problem = why_missing(extra, *packages)

@@ -9,10 +9,10 @@ from slimfl.bench.methods import method_costs
 from slimfl.bench.ratios import rates, ratio, spread
 from slimfl.bench.runners import Runner, interleave, local_runner
 from slimfl.bench.work import Work
-from slimfl.engines.choose import why_not_flower
 from slimfl.engines.cores import available_cores
 from slimfl.engines.native_engine import native_module
 from slimfl.errors import RunError
+from slimfl.extras import why_not_flower
 from slimfl.nn import ULMobileNet
 
 Results = Sequence[dict[str, float]]

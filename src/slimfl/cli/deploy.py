@@ -140,8 +140,8 @@ def revoke(
 
 
 def _need_flower() -> None:
-    from slimfl.engines.choose import why_not_flower
     from slimfl.errors import RequestError
+    from slimfl.extras import why_not_flower
 
     obstacle = why_not_flower()
     if obstacle is not None:

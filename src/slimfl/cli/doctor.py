@@ -44,9 +44,9 @@ def _engines() -> list[dict[str, Any]]:
     import torch
 
     from slimfl.engines.allocator import tune_allocator
-    from slimfl.engines.choose import why_not_flower
     from slimfl.engines.cores import available_cores
     from slimfl.engines.native_engine import native_module
+    from slimfl.extras import why_not_flower
 
     cuda = torch.cuda.is_available()
     gpu = (

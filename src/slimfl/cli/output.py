@@ -37,7 +37,7 @@ def show(*renderables: "RenderableType") -> None:
     """Print a result for people."""
     from rich.console import Console
 
-    from slimfl.report.tables.fitting import fitting
+    from slimfl.cli.fitting import fitting
 
     # a file or a pipe has no width unless COLUMNS sets one
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110

@@ -304,8 +304,8 @@ def _superlink(
     where: str | None, certificates: Path | None, experiments: list["Experiment"]
 ) -> "SuperLink | None":
     """The SuperLink that the options name, if the experiments are for one."""
-    from slimfl.engines.choose import why_not_flower
     from slimfl.errors import RequestError
+    from slimfl.extras import why_not_flower
 
     flower = [one for one in experiments if one.engine == "flower"]
     if flower and why_not_flower() is not None:

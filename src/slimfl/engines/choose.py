@@ -12,7 +12,7 @@ from slimfl.engines.fallback import EngineWithFallback
 from slimfl.engines.native_engine import NativeEngine, why_not_native
 from slimfl.engines.torch_engine import TorchEngine
 from slimfl.errors import RequestError
-from slimfl.extras import why_missing
+from slimfl.extras import why_not_flower
 from slimfl.nn import ULMobileNet
 
 if TYPE_CHECKING:
@@ -46,11 +46,6 @@ def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -
     settled = {"engine": engine.name, "threads": engine.threads, "device": "cpu"}
     settled |= chosen.resolved
     return Choice(engine, chosen.reason, settled)
-
-
-def why_not_flower() -> str | None:
-    """Why the flower engine is not available; None if it is."""
-    return why_missing("flower", "flwr", "ray")
 
 
 def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choice:

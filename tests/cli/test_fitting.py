@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console, Group
 from rich.table import Table
 
+from slimfl.cli.fitting import fitting
 from slimfl.report import closing_table, compare_table
-from slimfl.report.tables.fitting import fitting
 
 
 def printed(renderable, width: int) -> str:
