@@ -72,12 +72,16 @@ def leads_by_thirds(archive: Path) -> str:
         for alpha in ALPHAS:
             for width in ("0.5x", "1.0x"):
                 leads = _leads(archive, channel, alpha, width)
+                theirs = paper.TABLE3[channel, alpha]
+                lead = theirs[f"slimfl {width}"][0] - theirs[f"vanilla-{width} {width}"][0]
                 means = [
                     _lead({seed: thirds[k] for seed, thirds in leads.items()})
                     for k in range(len(THIRDS))
                 ]
-                rows.append([f"{channel}, α = {alpha:g}", width, *means, str(len(leads))])
-    headings = ["channel and data", "width", *(f"{third} third" for third in THIRDS), "seeds"]
+                where = f"{channel}, α = {alpha:g}"
+                rows.append([where, width, *means, str(len(leads)), f"{lead:+g}"])
+    thirds = [f"{third} third" for third in THIRDS]
+    headings = ["channel and data", "width", *thirds, "seeds", "the paper"]
     return table(headings, rows)
 
 
