@@ -181,6 +181,28 @@ def test_table3_notices_a_reversal_and_a_shift():
     assert column.verdict is Verdict.ORDER
 
 
+def test_figure2_compares_after_as_many_steps_too():
+    runs = {}
+    for cell in RECIPES["fig2"].cells(LONG):
+        steady = record(cell, dict.fromkeys(grid.CURVES, 50))
+        rising = [
+            line.model_copy(update={"accuracy": dict.fromkeys(line.accuracy, line.round / 100)})
+            for line in steady.lines
+        ]
+        runs[cell] = replace(steady, lines=rising)
+    rows = RECIPES["fig2"].show(LONG, runs).table.rows
+    assert [row[0] for row in rows[3:]] == [
+        "USTrain, half the rounds",
+        "SlimTrain, half the rounds",
+    ]
+    for row in rows[:3]:
+        assert row[1:] == ["6.5 ± 1.1"] * 4  # the last half of 8 rounds: 5 to 8
+    for row in rows[3:]:
+        assert row[1:] == ["3.5 ± 0.5"] * 4  # the last half of 4 rounds: 3 and 4
+    begun = {cell: replace(run, lines=run.lines[:2]) for cell, run in runs.items()}
+    assert "unfinished" in RECIPES["fig2"].show(LONG, begun).table.rows[3][1]
+
+
 def cut_short(runs, cells):
     for cell in cells:
         runs[cell] = replace(runs[cell], lines=runs[cell].lines[:-1])
