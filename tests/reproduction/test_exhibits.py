@@ -199,8 +199,13 @@ def test_figure2_compares_after_as_many_steps_too():
         assert row[1:] == ["6.5 ± 1.1"] * 4  # the last half of 8 rounds: 5 to 8
     for row in rows[3:]:
         assert row[1:] == ["3.5 ± 0.5"] * 4  # the last half of 4 rounds: 3 and 4
+    claims = RECIPES["fig2"].show(LONG, runs).claims
+    assert all("+3.0 and +3.0 points (0.5x and 1.0x)" in each.explanation for each in claims[:4])
+    assert claims[4].explanation == ""  # SlimTrain and USTrain take as many steps
     begun = {cell: replace(run, lines=run.lines[:2]) for cell, run in runs.items()}
-    assert "unfinished" in RECIPES["fig2"].show(LONG, begun).table.rows[3][1]
+    unfinished = RECIPES["fig2"].show(LONG, begun)
+    assert "unfinished" in unfinished.table.rows[3][1]
+    assert unfinished.claims[0].explanation == ""
 
 
 def cut_short(runs, cells):

@@ -113,6 +113,10 @@ def test_length_is_a_reason_only_where_it_can_be():
     assert reason(above, SCALES["standard"]).startswith("The length is not the reason")
     assert "fewer rounds may be the reason" in reason(below, SCALES["standard"])
     assert "unknown" in reason(below, SCALES["paper"])
+    known = replace(above, explanation="Two steps per batch.")
+    assert reason(known, SCALES["standard"]) == "Two steps per batch."
+    assert "quick look" in reason(known, SCALES["small"])
+    assert reason(replace(same, explanation="Two steps per batch."), SCALES["standard"]) == ""
     costs = tuple(
         Comparison(name, ours, 0.5, 3, theirs, unit="W", by_seed={0: ours})
         for name, ours, theirs in (("SlimFL", 10, 3), ("Vanilla FL-1.5x", math.inf, 25))

@@ -22,6 +22,8 @@ def reason(claim: Claim, scale: Scale) -> str:
         return f"Computed without runs, so the length is not the reason: see {where}."
     if scale.quick_look:
         return "These runs are a quick look: their length may be the reason."
+    if claim.explanation:
+        return claim.explanation
     if max(scale.rounds.values()) >= PAPER_ROUNDS:
         return "Nothing is shortened; the reason is unknown."
     return _at_standard(claim)

@@ -124,6 +124,8 @@ class Claim:
     pairs: tuple[tuple[int, int], ...] = ()
     """Pairs whose difference is shown if the claim states no order."""
     about: Subject | None = None
+    explanation: str = ""
+    """Why it may not agree, if the exhibit knows."""
 
     @property
     def verdict(self) -> Verdict:
