@@ -208,6 +208,20 @@ def test_figure2_compares_after_as_many_steps_too():
     assert unfinished.claims[0].explanation == ""
 
 
+def test_figure5_compares_settings_over_the_same_seeds():
+    scale = replace(LONG, seeds_curves=3)
+    cells = RECIPES["fig5"].cells(scale)
+    equal, unequal = cells[6:9], cells[9:12]  # three seeds of each setting
+    runs = {
+        cell: record(cell, dict.fromkeys(grid.CURVES, 60 + 10 * cell.experiment.seed))
+        for cell in [*equal, unequal[0]]
+    }
+    exhibit = RECIPES["fig5"].show(scale, runs)
+    assert [row[2] for row in exhibit.table.rows[2:]] == ["60.0 ± 1.0 (1 of 3 seeds)"] * 2
+    assert exhibit.claims[2].differences[0].mean == 0
+    assert exhibit.table.rows[0][1] == "not run"
+
+
 def cut_short(runs, cells):
     for cell in cells:
         runs[cell] = replace(runs[cell], lines=runs[cell].lines[:-1])

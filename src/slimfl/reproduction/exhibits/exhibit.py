@@ -294,3 +294,8 @@ def same_seeds(finals: Sequence[Final | None]) -> list[Final | None]:
         return [replace(each, finished=False) if each else None for each in finals]
     seeds, more = sorted(common), planned if planned > len(common) else None
     return [each.of_seeds(seeds, more) if each else None for each in finals]
+
+
+def share_seeds(finals: dict[Any, Final | None], keys: Sequence[Any]) -> None:
+    """Show what is compared over the seeds that all have: others would hide the difference."""
+    finals.update(zip(keys, same_seeds([finals[key] for key in keys]), strict=True))

@@ -16,6 +16,7 @@ from slimfl.reproduction.exhibits.exhibit import (
     accuracy,
     final,
     same_seeds,
+    share_seeds,
     shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
@@ -82,6 +83,10 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 lines.append(Line(f"{title}, {width}", records, width, COLOURS[algorithm], dash))
         panels.append(Panel(f"α = {alpha:g}", lines))
 
+    tabled = dict(finals)
+    for alpha in ALPHAS:
+        for width in WIDTHS:
+            share_seeds(tabled, [(alpha, algorithm, width) for algorithm in ALGORITHMS])
     halves = {
         (alpha, name, width): halfway(scale, runs, alpha, name, width)
         for alpha in ALPHAS
@@ -118,7 +123,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ["algorithm", *(f"α = {a:g}, {w}" for a in ALPHAS for w in WIDTHS)],
             [
                 *(
-                    [title, *(str(finals[a, name, w] or "not run") for a in ALPHAS for w in WIDTHS)]
+                    [title, *(str(tabled[a, name, w] or "not run") for a in ALPHAS for w in WIDTHS)]
                     for name, title in ALGORITHMS.items()
                 ),
                 *(

@@ -17,7 +17,7 @@ from slimfl.reproduction.exhibits.exhibit import (
     Table,
     accuracy,
     final,
-    same_seeds,
+    share_seeds,
     shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
@@ -55,6 +55,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
         for width in WIDTHS
     }
     best, other, equal, unequal = SETTINGS
+    for pair in ((best, other), (equal, unequal)):
+        for width in WIDTHS:
+            share_seeds(finals, [(name, width) for name in pair])
     shades = (colours.BLUE, colours.ORANGE)
     panels = [
         Panel(
@@ -91,7 +94,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                     accuracy(name, each, printed)
                     for name, each, printed in zip(
                         (equal, unequal),
-                        same_seeds([finals[name, "1.0x"] for name in (equal, unequal)]),
+                        [finals[name, "1.0x"] for name in (equal, unequal)],
                         paper.WEIGHTS_ACCURACY,
                         strict=True,
                     )
@@ -110,7 +113,6 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def _gain(first: Final | None, second: Final | None, width: str, printed: float) -> Claim:
-    first, second = same_seeds([first, second])
     gain = first - second if first and second else None
     return Claim(
         f"Points that the optimal split gains at {width}",
