@@ -220,6 +220,9 @@ def test_figure5_compares_settings_over_the_same_seeds():
     assert [row[2] for row in exhibit.table.rows[2:]] == ["60.0 ± 1.0 (1 of 3 seeds)"] * 2
     assert exhibit.claims[2].differences[0].mean == 0
     assert exhibit.table.rows[0][1] == "not run"
+    drawn = exhibit.figure.axes[1].lines  # with three seeds, 70 would be drawn
+    assert len(drawn) == 4
+    assert all(max(line.get_ydata()) == 61 for line in drawn)
 
 
 def cut_short(runs, cells):

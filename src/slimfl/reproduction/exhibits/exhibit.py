@@ -275,6 +275,12 @@ def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | N
     )
 
 
+def curves(runs: Runs, cells: Sequence[Cell], final: Final | None) -> list[RunRecord]:
+    """The runs behind a final accuracy."""
+    seeds = final.by_seed if final else ()
+    return [each for each in shown(runs, cells) if each.experiment.seed in seeds]
+
+
 def shown(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
     """The finished runs or, while there are none, those that have been evaluated at least once.
 

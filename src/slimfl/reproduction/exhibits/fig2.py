@@ -14,10 +14,10 @@ from slimfl.reproduction.exhibits.exhibit import (
     Runs,
     Table,
     accuracy,
+    curves,
     final,
     same_seeds,
     share_seeds,
-    shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim
@@ -70,23 +70,35 @@ def after_as_many_steps(sustrain: list[Final | None], others: list[Final | None]
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Final accuracies, and the order that the paper sees in the curves."""
-    finals: dict[tuple[float, str, str], Final | None] = {}
-    panels = []
-    for alpha in ALPHAS:
-        lines = []
-        for algorithm, title in ALGORITHMS.items():
-            cells = setting(scale, alpha, algorithm)
-            records = shown(runs, cells)
-            for width, dash in zip(WIDTHS, ("--", "-"), strict=True):
-                last = scale.last_rounds(alpha)
-                finals[alpha, algorithm, width] = final(runs, cells, width, last)
-                lines.append(Line(f"{title}, {width}", records, width, COLOURS[algorithm], dash))
-        panels.append(Panel(f"α = {alpha:g}", lines))
-
-    tabled = dict(finals)
+    finals = {
+        (alpha, name, width): final(
+            runs, setting(scale, alpha, name), width, scale.last_rounds(alpha)
+        )
+        for alpha in ALPHAS
+        for name in ALGORITHMS
+        for width in WIDTHS
+    }
+    shown = dict(finals)
     for alpha in ALPHAS:
         for width in WIDTHS:
-            share_seeds(tabled, [(alpha, algorithm, width) for algorithm in ALGORITHMS])
+            share_seeds(shown, [(alpha, name, width) for name in ALGORITHMS])
+    panels = [
+        Panel(
+            f"α = {alpha:g}",
+            [
+                Line(
+                    f"{title}, {width}",
+                    curves(runs, setting(scale, alpha, name), shown[alpha, name, width]),
+                    width,
+                    COLOURS[name],
+                    dash,
+                )
+                for name, title in ALGORITHMS.items()
+                for width, dash in zip(WIDTHS, ("--", "-"), strict=True)
+            ],
+        )
+        for alpha in ALPHAS
+    ]
     halves = {
         (alpha, name, width): halfway(scale, runs, alpha, name, width)
         for alpha in ALPHAS
@@ -123,7 +135,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             ["algorithm", *(f"α = {a:g}, {w}" for a in ALPHAS for w in WIDTHS)],
             [
                 *(
-                    [title, *(str(tabled[a, name, w] or "not run") for a in ALPHAS for w in WIDTHS)]
+                    [title, *(str(shown[a, name, w] or "not run") for a in ALPHAS for w in WIDTHS)]
                     for name, title in ALGORITHMS.items()
                 ),
                 *(

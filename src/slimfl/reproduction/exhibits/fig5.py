@@ -16,9 +16,9 @@ from slimfl.reproduction.exhibits.exhibit import (
     Runs,
     Table,
     accuracy,
+    curves,
     final,
     share_seeds,
-    shown,
 )
 from slimfl.reproduction.exhibits.panels import Line, Panel, curves_figure
 from slimfl.reproduction.judging.verdict import Claim, Comparison
@@ -48,7 +48,6 @@ def cells(scale: Scale) -> list[Cell]:
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Accuracy with the recommended and with other parameters."""
-    records = {name: shown(runs, setting(scale, name)) for name in SETTINGS}
     finals = {
         (name, width): final(runs, setting(scale, name), width, scale.last_rounds(ALPHA))
         for name in SETTINGS
@@ -58,12 +57,17 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
     for pair in ((best, other), (equal, unequal)):
         for width in WIDTHS:
             share_seeds(finals, [(name, width) for name in pair])
+    records = {
+        (name, width): curves(runs, setting(scale, name), finals[name, width])
+        for name in SETTINGS
+        for width in WIDTHS
+    }
     shades = (colours.BLUE, colours.ORANGE)
     panels = [
         Panel(
             title,
             [
-                Line(f"{words}, {width}", records[name], width, shade, dash)
+                Line(f"{words}, {width}", records[name, width], width, shade, dash)
                 for words, shade, name in zip(("recommended", "other"), shades, pair, strict=True)
                 for width, dash in zip(WIDTHS, ("--", "-"), strict=True)
             ],
