@@ -39,6 +39,9 @@ TABLE_3 = {
                 {
                     "quantity": "SlimFL-1.0x",
                     "unit": "%",
+                    "digits": 0,
+                    "seeds": 3,
+                    "reached": True,
                     "paper": 65.0,
                     "paper_deviation": 2.9,
                     "ours": 60.125,
@@ -47,6 +50,9 @@ TABLE_3 = {
                 {
                     "quantity": "ahead by",
                     "unit": "points",
+                    "digits": 1,
+                    "seeds": 0,
+                    "reached": True,
                     "paper": None,
                     "paper_deviation": None,
                     "ours": None,
@@ -58,7 +64,7 @@ TABLE_3 = {
         {"text": "a claim in words", "source": "text", "comparisons": [], "verdict": "not run"},
     ],
     "verdict": "agrees in order only",
-    "notes": ["1,000 rounds in the paper."],
+    "notes": ["1,000 rounds in the paper.", "fewer rounds"],
     "figures": ["table3.png"],
 }
 CHOICES = {
@@ -75,11 +81,11 @@ CHOICES = {
 
 @pytest.fixture
 def results(tmp_path):
-    """A folder to which a test adds scales."""
+    """A folder of results, with the exhibits that a test gives."""
 
-    def add(scale, exhibits=(TABLE_3, CHOICES), **changes):
+    def add(exhibits=(TABLE_3, CHOICES), scale="standard", **changes):
         folder = tmp_path / "reproduction" / scale
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "table3.png").write_bytes(b"a picture")
         document = {
             "scale": scale,
@@ -108,31 +114,20 @@ def rows(text):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-def test_one_row_an_exhibit_and_one_column_a_scale_the_papers_last(results):
-    results("paper", [{**TABLE_3, "verdict": "differs"}])
-    folder = results("small")
-    text, _ = made(folder)
+def test_one_row_per_exhibit_with_its_verdict(results):
+    text, _ = made(results())
     heading, _, row = rows(text)[:3]
-    assert heading == ["exhibit", "what the paper claims", "small", "paper"]
+    assert heading == ["exhibit", "what the paper claims", "verdict"]
     assert row == [
         "Table III: accuracy",
         r"SlimFL is ahead \| on the \<poor> channel.",
         "**agrees in order only** (1 of 2 claims)",
-        "**differs** (1 of 2 claims)",
     ]
     assert "choices" not in text  # they have a section of their own
 
 
-def test_an_exhibit_that_a_scale_lacks_leaves_its_cell_empty(results):
-    results("small")
-    text, _ = made(results("paper", [{**TABLE_3, "name": "table6", "title": "VI"}]))
-    by_title = {row[0]: row[2:] for row in rows(text) if len(row) == 4}
-    assert by_title["Table III: accuracy"] == ["**agrees in order only** (1 of 2 claims)", ""]
-    assert by_title["VI"] == ["", "**agrees in order only** (1 of 2 claims)"]
-
-
 def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
-    text, _ = made(results("small"))
+    text, _ = made(results())
     claims = [row for row in rows(text) if len(row) == 7][2:]
     assert claims == [
         [
@@ -140,7 +135,7 @@ def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
             "table III, poor",
             "SlimFL-1.0x",
             "65 ± 2.9 %",
-            "60.12 ± 1 %",
+            "60.1 ± 1.0 %",
             "agrees in order only. Their length may be the reason.",
             "3",
         ],
@@ -158,13 +153,14 @@ def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
     ]
     assert text.count("<details>") == text.count("</details>") == 1
     assert "* 1,000 rounds in the paper." in text
+    assert text.count("fewer rounds") == 1  # not again with every exhibit
     assert "| SlimFL-1.0x | 60.1 ± 1.0 |" in text
 
 
 def test_commands_versions_seeds_and_the_rule_are_told(results):
-    text, _ = made(results("small"))
+    text, _ = made(results())
     for told in (
-        "`slimfl reproduce all --scale small`",
+        "`slimfl reproduce all --scale standard`",
         "seeds 0, 1, 2",
         "slimfl 1.2.3, torch 2.0",
         "native engine",
@@ -175,32 +171,32 @@ def test_commands_versions_seeds_and_the_rule_are_told(results):
 
 
 def test_figures_are_those_of_the_results_folder(results):
-    text, _ = made(results("small"))
-    assert "![Table III: accuracy, small scale](results/reproduction/small/table3.png)" in text
+    text, _ = made(results())
+    assert "![Table III: accuracy](results/reproduction/standard/table3.png)" in text
 
 
-def test_a_scale_at_which_nothing_learns_gives_no_verdict(results):
-    results("smoke", [{**TABLE_3, "verdict": "differs"}])
-    text, _ = made(results("small"))
-    assert "smoke" not in text
+def test_shorter_scales_are_not_shown(results):
+    results([{**TABLE_3, "verdict": "differs"}], scale="small")
+    text, _ = made(results())
+    assert "small" not in text
     assert "differs" not in text
 
 
 def test_choices_are_a_page_part_of_their_own(results):
-    _, text = made(results("small"))
+    _, text = made(results())
     assert rows(text) == [["batch", "0.5x"], ["---", "---"], ["16", "57"]]
-    assert "Batch size" in text
-    assert "slimfl reproduce all --scale small" in text
 
 
 def test_without_results_the_build_says_how_to_make_them(tmp_path):
-    with pytest.raises(verdicts.ResultsError, match="slimfl reproduce all --scale small"):
+    with pytest.raises(
+        verdicts.ResultsError, match="slimfl reproduce all vanilla --scale standard"
+    ):
         verdicts.texts(tmp_path / "reproduction")
 
 
 def test_without_measured_choices_the_build_says_so(results):
     with pytest.raises(verdicts.ResultsError, match="choices"):
-        made(results("small", [TABLE_3]))
+        made(results([TABLE_3]))
 
 
 def without(exhibit, key):
@@ -224,29 +220,25 @@ def with_claim(**changes):
     ],
 )
 def test_what_the_page_could_not_show_truly_is_refused(results, exhibit, words):
-    folder = results("small", [exhibit, CHOICES])
+    folder = results([exhibit, CHOICES])
     with pytest.raises(verdicts.ResultsError, match=re.escape(words)):
         made(folder)
 
 
 def test_a_torn_file_is_refused_by_its_name(results):
-    folder = results("small")
-    (folder / "small/results.json").write_text('{"scale": "sm')
-    with pytest.raises(verdicts.ResultsError, match=r"small/results\.json cannot be used"):
+    folder = results()
+    (folder / "standard/results.json").write_text('{"scale": "sm')
+    with pytest.raises(verdicts.ResultsError, match=r"standard/results\.json cannot be used"):
         made(folder)
 
 
 def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results):
-    folder = results("small")
-    assert "no answer" in verdicts.texts(folder)["vanilla"]
+    assert "no answer" in verdicts.texts(results())["vanilla"]
     headings, paper = ["reading", "0.5x"], ["the paper", "39"]
     study = CHOICES | {"name": "vanilla", "verdict": "no claim", "title": "Readings"}
-    for scale, row, answered in (
-        ("standard", ["a", "not run"], False),
-        ("paper", ["a", "40"], True),
-    ):
+    for row, answered in ((["a", "not run"], False), (["a", "40"], True)):
         table = {"headings": headings, "rows": [paper, row]}
-        results(scale, (TABLE_3, CHOICES, study | {"table": table}))
+        folder = results((TABLE_3, CHOICES, study | {"table": table}))
         text, _ = made(folder)
         page = verdicts.texts(folder)["vanilla"]
         assert ("no answer" not in page) is answered
@@ -255,15 +247,17 @@ def test_the_study_of_vanilla_claims_nothing_before_it_was_run(results):
 
 
 def test_every_run_that_lacks_rounds_is_named(results):
-    runs = [{"run": "slimfl-good-alpha1-seed2-abc", "rounds_done": 7, "rounds": 80}]
-    text, _ = made(results("standard", missing=runs))
-    assert ["slimfl-good-alpha1-seed2-abc", "7 of 80"] in rows(text)
+    name, exhibits = "slimfl-good-alpha1-seed2-abc", ["table3", "fig7"]
+    run = {"run": name, "rounds_done": 7, "rounds": 80, "needed_for": exhibits}
+    text, _ = made(results(missing=[run]))
+    assert [name, "7 of 80", "table3, fig7"] in rows(text)
 
 
 def column(verdict, **more):
     """One setting of table III."""
     numbers = {"ours": 60.12, "ours_deviation": 1.04, "paper": 65.0, "paper_deviation": 2.9}
-    comparison = {"quantity": "SlimFL-1.0x", "unit": "%", **numbers}
+    kind = {"quantity": "SlimFL-1.0x", "unit": "%", "digits": 0, "seeds": 1, "reached": True}
+    comparison = {**kind, **numbers}
     about = {"measure": "accuracy", "channel": "poor", "alpha": 0.1}
     words = {"text": "a", "source": "b", "verdict": verdict, "seeds": 1, "about": about}
     pair = {"larger": "SlimFL-1.0x", "smaller": "Vanilla FL-1.0x", "unit": "points"}
@@ -271,10 +265,9 @@ def column(verdict, **more):
     return {**words, "comparisons": [comparison], "differences": [difference], **more}
 
 
-def test_table_3_in_short_shows_finished_settings_of_the_first_scale_that_has_any(results):
-    folder = results("small", [{**TABLE_3, "claims": [column("agrees")]}, CHOICES])
+def test_table_3_in_short_shows_finished_settings(results):
     early = [column("differs", seeds_planned=3), column("unfinished"), *TABLE_3["claims"]]
-    results("standard", [{**TABLE_3, "claims": early}, CHOICES])
+    folder = results([{**TABLE_3, "claims": early}, CHOICES])
     text = verdicts.texts(folder)["table III in short"]
     heading, _, *settings = rows(text)
     assert heading == ["channel and data", "SlimFL-1.0x, %", "verdict", "seeds"]
@@ -290,10 +283,10 @@ def test_table_3_in_short_counts_the_intervals_that_exclude_zero(results):
     settings = [column("differs") for _ in range(4)]
     for one, (low, high) in zip(settings, [(-4, -1), (-6, 1), (1, 3)], strict=False):
         one["differences"][0] |= {"low": low, "high": high, "seeds": 3, "confidence": 0.95}
-    text = verdicts.texts(results("small", [{**TABLE_3, "claims": settings}, CHOICES]))
+    text = verdicts.texts(results([{**TABLE_3, "claims": settings}, CHOICES]))
     assert "; of 3 intervals over seeds (95%), 2 exclude zero." in text["table III in short"]
 
 
 def test_table_3_in_short_says_so_when_nothing_is_finished(results):
-    text = verdicts.texts(results("small"))["table III in short"]
+    text = verdicts.texts(results())["table III in short"]
     assert text == "No setting is finished yet."

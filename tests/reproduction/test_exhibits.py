@@ -15,7 +15,7 @@ from slimfl.federation import RoundRecord, RunFolder
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.archive import pack
 from slimfl.reproduction.cells.scale import ALPHAS, SCALES
-from slimfl.reproduction.exhibits import RECIPES
+from slimfl.reproduction.exhibits import RECIPES, fig6
 from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import Final
 from slimfl.reproduction.exhibits.table6 import decoded
@@ -401,7 +401,8 @@ def test_what_is_unfinished_is_told(tmp_path):
     one_round(job)
     absent = missing(chosen, SMOKE, tmp_path)
     assert len(absent) == asked
-    assert absent[0] == {"run": job.name, "rounds_done": 1, "rounds": 5}
+    first = {"run": job.name, "rounds_done": 1, "rounds": 5}
+    assert absent[0] == {**first, "needed_for": ["table3"]}
     lacking = unfinished(chosen, SMOKE, absent)
     assert lacking.endswith("In progress: slimfl-poor-alpha0.1-seed0 at round 1 of 5.")
     document = write([], SMOKE, tmp_path / "out", "slimfl reproduce", lacking, absent)
@@ -409,7 +410,15 @@ def test_what_is_unfinished_is_told(tmp_path):
     page = (tmp_path / "out/index.html").read_text()
     assert lacking in page
     for each in absent:
-        assert f"{each['run']}: {each['rounds_done']} of 5 rounds" in page
+        assert f"{each['run']}: {each['rounds_done']} of 5 rounds, needed for table3" in page
+    # a run of figure 6 alone, and one that it shares with table III
+    needed_for = {
+        each["run"]: each["needed_for"]
+        for each in missing(recipes(["table3", "fig6"]), SMOKE, tmp_path)
+    }
+    with_20_devices = fig6.setting(SMOKE, 0.1, 20)[0]
+    assert needed_for[with_20_devices.name] == ["fig6"]
+    assert needed_for[job.name] == ["table3", "fig6"]
 
 
 def test_seed_0_of_all_settings_is_computed_first():

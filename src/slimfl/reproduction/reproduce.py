@@ -74,13 +74,21 @@ def reproduce(
 
 
 def missing(chosen: Sequence[Recipe], scale: Scale, cache: Path) -> list[dict[str, Any]]:
-    """Every run that lacks rounds, by name, with the rounds that it has and needs."""
-    jobs = [cell.job(cache) for cell in cells_of(chosen, scale)]
-    return [
-        {"run": job.name, "rounds_done": min(job.rounds_done, job.rounds), "rounds": job.rounds}
-        for job in jobs
-        if not is_complete(job)
-    ]
+    """Every run that lacks rounds: its name, its rounds, and the exhibits that need it."""
+    needs = {recipe.name: set(recipe.cells(scale)) for recipe in chosen}
+    absent = []
+    for cell in cells_of(chosen, scale):
+        job = cell.job(cache)
+        if not is_complete(job):
+            absent.append(
+                {
+                    "run": job.name,
+                    "rounds_done": min(job.rounds_done, job.rounds),
+                    "rounds": job.rounds,
+                    "needed_for": [name for name, cells in needs.items() if cell in cells],
+                }
+            )
+    return absent
 
 
 def unfinished(chosen: Sequence[Recipe], scale: Scale, lacking: Sequence[dict[str, Any]]) -> str:

@@ -345,7 +345,8 @@ def _missing(document: Mapping[str, Any]) -> str:
     if not runs:
         return ""
     items = "".join(
-        f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds</li>"
+        f"<li>{_text(each['run'])}: {each['rounds_done']} of {each['rounds']} rounds, needed for "
+        f"{_text(', '.join(each['needed_for']))}</li>"
         for each in runs
     )
     return f"<details><summary>Unfinished runs: {len(runs)}</summary><ul>{items}</ul></details>"
