@@ -40,6 +40,20 @@ def test_a_lead_is_counted_in_points(make_run):
     assert any("one seed" in note for note in caveats(summarise(runs)))
 
 
+def test_costs_are_compared_between_runs_with_the_same_settings(make_run):
+    """Eight bits per parameter cost a quarter; only 32 bits were run with Vanilla FL."""
+    runs = [
+        make_run(name="eight", experiment={"radio__bits_per_parameter": 8.0}, energy_j=0.0625),
+        make_run(),
+        make_run("vanilla-0.5x", curves={"0.5x": [0.5, 0.6]}),
+        make_run("vanilla-1.0x", curves={"1.0x": [0.7, 0.8]}),
+    ]
+    costs = [said for said in conclusions(runs) if "transmit energy" in said]
+    assert len(costs) == 1
+    assert "0.500 J of transmit energy with one run of SlimFL (radio.bits_per_pa" in costs[0]
+    assert "(2.00 times as much)" in costs[0]
+
+
 def test_the_leader_is_not_hard_coded(make_run):
     runs = [
         make_run("slimfl", curves={"0.5x": [0.6, 0.6], "1.0x": [0.6, 0.6]}),

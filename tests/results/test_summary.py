@@ -7,6 +7,7 @@ import pytest
 
 from slimfl.results import run_summary as run_summary
 from slimfl.results import summaries, summarise
+from slimfl.results.frames import run_rows
 from slimfl.results.seed_summary import Spread
 
 
@@ -103,6 +104,35 @@ def test_over_seeds(paper_runs):
     assert half.deviation == half.final.deviation
     assert half.best.mean == pytest.approx(0.65)
     assert rows["slimfl"].energy_j == Spread(0.5, 0.0)
+
+
+def test_the_same_seed_again_is_a_row_of_its_own_and_no_second_seed(make_run, tmp_path):
+    methods = {"slimfl": None, "vanilla-0.5x": {"0.5x": [0.5]}, "vanilla-1.0x": {"1.0x": [0.7]}}
+    runs = [
+        make_run(method, seed, curves, name=f"{folder}/{method}-{seed}", experiment=engine)
+        for folder, engine, seeds in (("a", {"engine": "torch"}, (0, 1)), ("b", {}, (0,)))
+        for method, curves in methods.items()
+        for seed in seeds
+    ]
+    groups = summarise(runs).groups
+    assert [(row.name, row.seeds) for row in groups if row.method == "slimfl"] == [
+        ("SlimFL, in a", [0, 1]),
+        ("SlimFL, in b", [0]),
+    ]
+    assert [row.accuracy["0.5x"].final.deviation is None for row in groups[:2]] == [False, True]
+    # the runs of each folder are added up among themselves
+    assert [(row.name, row.seeds) for row in groups if row.computed] == [
+        ("Vanilla FL-1.5x, in a", [0, 1]),
+        ("Vanilla FL-1.5x, in b", [0]),
+    ]
+    beside = [make_run(name=name) for name in ("one", "two")]
+    assert [row.name for row in summarise(beside).groups] == ["SlimFL, in one", "SlimFL, in two"]
+
+
+def test_energy_counts_uploads_that_were_cut_off(make_run):
+    run = make_run(cut_off_energy_j=0.5)  # and 0.25 J for the others, in both rounds
+    assert run_summary(run).total.energy_j == 2 * (0.25 + 0.5)
+    assert run_rows([run])[0]["energy_j"] == 2 * (0.25 + 0.5)
 
 
 def test_one_seed_has_no_deviation_over_seeds(make_run):

@@ -5,8 +5,10 @@ under which conditions (channel, data, devices). Only groups of the same scene a
 """
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from slimfl.config import CHANNELS, OWN
@@ -75,13 +77,36 @@ def group(records: Iterable[RunRecord]) -> list[Group]:
     return [
         Group(
             method=runs[0].experiment.method,
-            name=_name(runs[0].experiment.method, flats[key], varied),
+            name=_name(runs[0].experiment.method, flats[key], varied) + where,
             scene=_scene(runs[0], flats[key], varied),
-            setting=json.dumps({**flats[key], "method": None}, sort_keys=True),
+            setting=json.dumps({**flats[key], "method": None}, sort_keys=True) + where,
             runs=tuple(sorted(runs, key=lambda run: run.experiment.seed)),
         )
-        for key, runs in members.items()
+        for key, same in members.items()
+        for where, runs in _repetitions(same).items()
     ]
+
+
+def _repetitions(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """The runs by where they are, if a seed was run more than once; otherwise all together.
+
+    The same seed once more is no independent result, so it must not count as another seed.
+    """
+    sets: dict[Path, list[RunRecord]] = {Path(): list(runs)}
+    for up in (1, 0):  # by the folder around the runs, and if that is not enough, each alone
+        if not any(map(_repeats_a_seed, sets.values())):
+            break
+        sets = {}
+        for run in runs:
+            sets.setdefault(Path(*run.path.absolute().parts[: -up or None]), []).append(run)
+    if len(sets) == 1:
+        return {"": list(runs)}
+    top = os.path.commonpath(sets)
+    return {f", in {place.relative_to(top)}": same for place, same in sets.items()}
+
+
+def _repeats_a_seed(runs: Sequence[RunRecord]) -> bool:
+    return len({run.experiment.seed for run in runs}) < len(runs)
 
 
 def by_scene(groups: Sequence[Group]) -> list[Group]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slimfl.report.tables import number_format as cells
+from slimfl.results.groups import title
 from slimfl.results.learned import ERRORS
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import GroupSummary, Spread
@@ -136,10 +137,21 @@ def _mean(row: GroupSummary, width: str) -> float:
 
 def _cost(rows: Sequence[GroupSummary]) -> list[str]:
     """One SlimFL run compared with one Vanilla FL run per width."""
-    slim = next((row for row in rows if row.method == "slimfl"), None)
-    every = next((row for row in rows if row.computed), None)
-    if slim is None or every is None:
-        return []
+    per_width = {_settings(row): row for row in rows if row.computed}
+    return [
+        sentence
+        for slim in rows
+        if slim.method == "slimfl" and _settings(slim) in per_width
+        for sentence in _cost_of(slim, per_width[_settings(slim)])
+    ]
+
+
+def _settings(row: GroupSummary) -> str:
+    """What a name says besides the method, which is equal for groups with the same settings."""
+    return row.name.removeprefix(title(row.method))
+
+
+def _cost_of(slim: GroupSummary, every: GroupSummary) -> list[str]:
     widths = _and(list(slim.accuracy))
     sentences = [
         f"Over the {slim.scene}, serving widths {widths} costs {_energy(slim.energy_j)} of "
