@@ -225,6 +225,15 @@ def test_early_stopping_ends_where_the_best_is_too_old(patience, better):
     np.testing.assert_array_equal(named.parameters, stopped.parameters)
 
 
+def test_early_stopping_waits_for_tests_of_the_width():
+    """Tests after rounds 6 and 12: the second is no better by 0.9, and ends the run."""
+    long = {**SMALL, "rounds": 14, "federation__evaluate_every": 6}
+    patient = slimfl.EarlyStopping(patience=2, width=1, min_improvement=0.9)
+    stopped = slimfl.run(callbacks=[patient], **long)
+    assert [line.round for line in stopped.lines if line.accuracy] == [6, 12]
+    assert len(stopped.lines) == 12
+
+
 def test_a_resumed_run_stops_early_in_the_same_round(tmp_path):
     long = {**SMALL, "rounds": 14, "learning_rate": 2e-2}
     watched = {"name": "early-stopping", "options": {"patience": 4, "min_improvement": 0.3}}

@@ -28,7 +28,7 @@ class EarlyStopping(Callback):
                 f"min_improvement must be from 0 to below 1, not {min_improvement!r}"
             )
         self.patience, self.min_improvement = patience, min_improvement
-        self.width = f"{width}x" if isinstance(width, int | float) else width
+        self.width = f"{float(width)}x" if isinstance(width, int | float) else width
         self.best, self.best_round = -1.0, 0
 
     def on_start(self, experiment: Experiment, rounds_done: int) -> None:
@@ -47,9 +47,10 @@ class EarlyStopping(Callback):
             self._look(record)
 
     def on_round(self, record: RoundRecord, model: Callable[[], Vector]) -> bool:
-        """True to stop after this round."""
+        """True to stop after this round, which only a round with a test decides."""
         self._look(record)
-        return record.round - self.best_round >= self.patience
+        tested = bool(record.accuracy) and self.best >= 0
+        return tested and record.round - self.best_round >= self.patience
 
     def _look(self, record: RoundRecord) -> None:
         if not record.accuracy:
