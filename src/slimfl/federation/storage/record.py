@@ -37,8 +37,8 @@ Reason = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9 -]+$")]
 
 
 class _Part(BaseModel):
-    # further keys are allowed: a later version may record more
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+    # further keys are ignored: a later version may record more, and a stranger anything at all
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
 
     # a record can also be read like the JSON object that it is on disk
 
