@@ -40,6 +40,33 @@ def test_numbers(pairs, verdict):
 
 
 @pytest.mark.parametrize(
+    ("slim", "vanilla", "verdict"),
+    [
+        ([10, 11, 12], [20, 21, math.inf], Verdict.ORDER),  # more costly with every seed
+        ([10, 11, 12], [5, 6, math.inf], Verdict.DIFFERS),  # cheaper where it got there
+        ([10, 11, math.inf], [20, 21, math.inf], Verdict.UNDECIDED),
+        ([10, 11, math.inf], [20, 21, 22], Verdict.DIFFERS),
+    ],
+)
+def test_where_some_seeds_never_got_there_the_order_must_hold_with_every_seed(
+    slim, vanilla, verdict
+):
+    paper = {"SlimFL": 70.0, "Vanilla FL": 158.0}
+    costs = tuple(
+        Comparison(
+            name,
+            math.inf if math.inf in values else sum(values) / 3,
+            0.0,
+            3,
+            paper[name],
+            by_seed=dict(enumerate(values)),
+        )
+        for name, values in (("SlimFL", slim), ("Vanilla FL", vanilla))
+    )
+    assert Claim("cost", "table VII", costs).verdict is verdict
+
+
+@pytest.mark.parametrize(
     ("ours", "deviation", "verdict"),
     [
         ((51, 50), 0, Verdict.AGREES),

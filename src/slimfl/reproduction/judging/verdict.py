@@ -7,9 +7,10 @@
    own combined deviation) has the same order here, by more than our standard error, and there is
    such a pair.
 3. A claim that states only an order agrees if the order holds here by more than our standard error.
-4. Everything else *differs*. If no method reached what is measured, or a network is not better than
+4. Where only some seeds reached what is measured, an order must hold with every seed.
+5. Everything else *differs*. If no method reached what is measured, or a network is not better than
    guessing (`results/learned.py`), the claim is *undecided*.
-5. Unfinished runs decide nothing. A verdict rests on the seeds with which all runs of the claim are
+6. Unfinished runs decide nothing. A verdict rests on the seeds with which all runs of the claim are
    finished, and says how many of the planned seeds these are; while there is none, the claim is
    *unfinished*, or *not run* if a number is missing.
 
@@ -30,7 +31,8 @@ RULE = (
     "deviation of the paper's (or half a unit of its last printed digit). Otherwise it agrees in "
     "order only when every pair that the paper tells apart by more than its own combined deviation "
     "comes in the same order here, by more than our standard error. A claim of an order alone "
-    "agrees when that order holds here by more than our standard error. Everything else differs; "
+    "agrees when that order holds here by more than our standard error. Where only some seeds "
+    "reached what is measured, an order must hold with every seed. Everything else differs; "
     "a claim is undecided where no method reached what is measured or a network has not learned "
     "yet (its accuracy is not above guessing and three standard errors). A verdict rests on the "
     "seeds with which all runs of the claim are finished, and says how many of the planned seeds "
@@ -189,8 +191,11 @@ class Claim:
         first, second = self.comparisons[i], self.comparisons[j]
         assert first.ours is not None
         assert second.ours is not None
-        if math.isinf(first.ours) and math.isinf(second.ours):
-            return False
+        if math.isinf(first.ours) or math.isinf(second.ours):
+            # some seeds never got there, so there is no mean: the order must hold with every seed
+            seeds = first.by_seed.keys() & second.by_seed.keys()
+            pairs = [(first.by_seed[seed], second.by_seed[seed]) for seed in seeds]
+            return all(one > other for one, other in pairs or [(first.ours, second.ours)])
         blur = math.hypot(first.standard_error, second.standard_error)
         rounding = 1e-9 * max(1.0, abs(second.ours))
         return first.ours - second.ours > blur + rounding
