@@ -2,8 +2,13 @@
 
 import json
 import os
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
+
+from slimfl.cli.doctor import EXTRAS
 
 TINY = [
     word
@@ -140,6 +145,18 @@ def test_doctor_says_which_extra_to_install(here, monkeypatch):
     )
     _, out, _ = here("doctor")
     assert "pip install '.[mlflow]'" in out
+
+
+def test_doctor_and_get_started_know_every_extra():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    page = (root / "docs/get-started.md").read_text()
+    for extra, packages in project["optional-dependencies"].items():
+        assert extra in ("docs",) or f"`{extra}`" in page, extra
+        if extra not in ("docs", "dev", "flower"):
+            # sionna-no-rt is imported as sionna, mlflow-skinny as mlflow
+            wanted = {re.match(r"[a-z]+", each)[0] for each in packages}
+            assert set(EXTRAS[extra]) == wanted
 
 
 def test_a_word_of_a_key_is_a_word_on_the_command_line(here):

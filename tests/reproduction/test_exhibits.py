@@ -490,6 +490,8 @@ def test_table7_says_how_many_seeds_converged_if_not_all_did():
     exhibit = RECIPES["table7"].show(LONG, runs)
     words = {(row[0], row[1], row[2]): row[-1] for row in exhibit.table.rows}
     assert words["W", "poor", "10"] == words["GFLOPS", "poor", "10"] == "only in 1 of 2 seeds"
+    reached = [c["comparisons"][1].get("seeds_reached") for c in exhibit.as_json()["claims"][:12]]
+    assert (reached.count(1), reached.count(None)) == (2, 10)
     runs |= papers_runs(slow, lambda key, value: 15)
     exhibit = RECIPES["table7"].show(LONG, runs)
     assert [row[-1] for row in exhibit.table.rows].count("never") == 2

@@ -363,6 +363,18 @@ def test_costs_until_convergence(slim, every, place, words):
     assert all(getattr(found, other) == [] for other in rest)
 
 
+def test_a_cost_that_only_some_seeds_reached_makes_nobody_better():
+    cost = claim(
+        "Communication until convergence, good channel, alpha = 1",
+        comparison("SlimFL", 8.5, 0.1, unit="W"),
+        comparison("Vanilla FL-1.5x", NEVER, 0.1, unit="W") | {"seeds_reached": 2},
+        about=("transmit power until convergence", "good", 1.0),
+    )
+    found = findings(document(exhibit("table7", cost)))
+    assert found.good_for == found.not_for == found.ties == []
+    assert "one converged only with some seeds" in said(found.unknown)[0]
+
+
 def test_sentences_read_the_real_exhibits():
     """The claims' words and the quantities' names are those that the exhibits really have."""
     names = ("table3", "table4", "table5", "table6", "table7", "fig7")

@@ -7,7 +7,18 @@ from typing import Any
 
 from slimfl.cli.output import Json, show, show_json
 
-EXTRAS = ("tensorboard", "mlflow", "wandb")
+#: The packages of each extra; those of the flower engine are checked with the engines.
+EXTRAS = {
+    "watch": ("starlette", "uvicorn"),
+    "export": ("onnx", "onnxruntime", "onnxscript"),
+    "frames": ("pandas",),
+    "huggingface": ("datasets",),
+    "waveform": ("sionna",),
+    "ray": ("ray",),
+    "tensorboard": ("tensorboard",),
+    "mlflow": ("mlflow",),
+    "wandb": ("wandb",),
+}
 
 
 def doctor(json: Json = False) -> None:
@@ -97,10 +108,10 @@ def _data() -> list[dict[str, Any]]:
 def _extras() -> list[dict[str, Any]]:
     from slimfl.extras import why_missing
 
-    problems = {name: why_missing(name, name) for name in EXTRAS}
+    problems = {extra: why_missing(extra, *packages) for extra, packages in EXTRAS.items()}
     return [
-        _finding(name, problem is None, problem or "installed")
-        for name, problem in problems.items()
+        _finding(f"extra {extra}", problem is None, problem or "installed")
+        for extra, problem in problems.items()
     ]
 
 

@@ -2,8 +2,9 @@
 
 Messages do not interfere with each other. The split divides one of two resources:
 
-* the energy (`InTurnAtLowerPower`): message i has the share P_i of the power, and all the time that
-  the superposed signal would take. The energy is the same, the airtime longer.
+* the power (`InTurnAtLowerPower`): message i has the share P_i of the power, at its usual rate. The
+  airtime is longer. The energy is that of the superposed signal if all messages take equally long,
+  and less otherwise, because no message lasts as long as the longest.
 * the airtime (`InTurnInShorterTime`): message i has full power in the share P_i of the time that
   the superposed signal would take, so its rate is higher. Airtime and energy are the same.
 
@@ -20,7 +21,7 @@ from slimfl.radio.superposition import Floats, check_shares, sinr_target
 
 @dataclass(frozen=True)
 class InTurnAtLowerPower:
-    """Message i at its own rate, with its share of the power; the energy of superposition."""
+    """Message i at its own rate, with its share of the power; at most superposition's energy."""
 
     spectral_efficiencies: tuple[float, ...]
     split: tuple[float, ...]

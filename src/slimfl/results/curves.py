@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from slimfl.federation import RoundRecord
+from slimfl.results.energy import round_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 
@@ -57,7 +58,7 @@ def accuracy_curves(group: Group) -> dict[str, Curve]:
 
 def energy_curve(group: Group) -> Curve:
     """The transmit energy spent up to each round, in joules."""
-    return _curve([_running(run.lines, lambda line: line.energy_j) for run in group.runs])
+    return _curve([_running(run.lines, _sending_j) for run in group.runs])
 
 
 def loss_curves(group: Group, key: str) -> dict[str, Curve]:
@@ -70,7 +71,7 @@ def loss_curves(group: Group, key: str) -> dict[str, Curve]:
 def costs_until(group: Group, rounds: Sequence[int]) -> dict[str, list[float]]:
     """The costs up to each of these rounds: the mean over the seeds that have begun."""
     parts: dict[str, Callable[[RoundRecord], float]] = {
-        "energy_j": lambda line: line.energy_j,
+        "energy_j": _sending_j,
         "airtime_s": lambda line: line.airtime_s,
         "sent_mb": lambda line: sum(line.bits_sent) / 8e6,
     }
@@ -80,6 +81,10 @@ def costs_until(group: Group, rounds: Sequence[int]) -> dict[str, list[float]]:
         sums = [_running(lines, value) for lines in begun]
         means[name] = [sum(each[r] for each in sums) / len(sums) for r in rounds]
     return means
+
+
+def _sending_j(line: RoundRecord) -> float:
+    return round_energy_j(line, computing=False)
 
 
 def arrivals(run: RunRecord) -> Arrivals:

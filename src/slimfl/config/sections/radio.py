@@ -42,7 +42,8 @@ class RadioSection(Section):
         Literal["optimal", "optimal-numeric", "per-device", "learned"] | tuple[Positive, ...] | None
     ) = None
     """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
-    segments of equal rate, `optimal` otherwise. `per-device`: the best for each device's own mean
+    superposed segments of equal rate, equal shares for segments one after the other, and `optimal`
+    otherwise. `per-device`: the best for each device's own mean
     gain under `split_objective`; a distant device then sends only the first segments.
     `learned`: the same, from what the server has decoded so far instead of the true mean gain."""
     split_drift_db: Annotated[float, Field(ge=0, le=20)] = 0.5
@@ -135,8 +136,8 @@ class RadioSection(Section):
     multiplexing: Literal["superposition", "orthogonal-energy", "orthogonal-airtime"] = (
         "superposition"
     )
-    """Segments superposed, or one after the other: with the same energy (`split` shares the power)
-    or in the same airtime (`split` shares the time)."""
+    """Segments superposed, or one after the other: with at most the same energy (`split` shares the
+    power) or in the same airtime (`split` shares the time)."""
     users_per_slot: Annotated[int, Field(ge=1, le=2)] = 1
     """2: devices send in pairs at the same time, and are decoded successively across both."""
     downlink: Literal["perfect", "lossy"] = "perfect"

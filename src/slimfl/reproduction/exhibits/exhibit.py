@@ -95,6 +95,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
                 "ours_deviation": each.deviation,
                 "seeds": each.seeds,
                 "digits": each.digits,
+                **({"seeds_reached": each.seeds_reached} if each.seeds_reached else {}),
                 **({} if each.finished else {"finished": False}),
             }
             for each in claim.comparisons

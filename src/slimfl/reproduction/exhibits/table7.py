@@ -190,8 +190,8 @@ def _word(one: Comparison) -> str:
         return "not run"
     word = f"{one.ours:.3g}"
     if math.isinf(one.ours):
-        converged = sum(math.isfinite(cost) for cost in one.by_seed.values())
-        word = f"only in {converged} of {len(one.by_seed)} seeds" if converged else "never"
+        some = f"only in {one.seeds_reached} of {len(one.by_seed)} seeds"
+        word = some if one.seeds_reached else "never"
     if not one.finished:
         return f"{word}{UNFINISHED}"
     return f"{word} ({one.seeds} of {one.seeds_planned} seeds)" if one.seeds_planned else word

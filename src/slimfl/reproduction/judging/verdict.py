@@ -79,6 +79,13 @@ class Comparison:
     """True if every network behind our number is better than guessing."""
 
     @property
+    def seeds_reached(self) -> int:
+        """Number of seeds that reached it, if others did not; 0 if none or all did."""
+        if self.ours is None or math.isfinite(self.ours):
+            return 0
+        return sum(math.isfinite(value) for value in self.by_seed.values())
+
+    @property
     def standard_error(self) -> float:
         """Standard error of the mean over our seeds."""
         return self.deviation / math.sqrt(max(1, self.seeds))
