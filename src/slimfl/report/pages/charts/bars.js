@@ -52,7 +52,8 @@ function hatched(root, id, colour) {
 }
 
 function drawMark(root, x, middle, value, error, theme) {
-  const from = x(value - error), to = x(value + error), at = x(value);
+  // marks are shares in percent, which no error takes beyond 0 and 100
+  const from = x(Math.max(0, value - error)), to = x(Math.min(100, value + error)), at = x(value);
   root.append(svg("path", {
     class: "mark", d: `M${from} ${middle}H${to}M${from} ${middle - 5}v10M${to} ${middle - 5}v10`, stroke: theme.ink, "stroke-width": 1.6, fill: "none",
   }));
