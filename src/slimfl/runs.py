@@ -17,7 +17,7 @@ from slimfl.config import Experiment
 from slimfl.errors import RequestError
 from slimfl.federation import RoundRecord
 from slimfl.nn import Vector
-from slimfl.nn.standalone import standalone
+from slimfl.nn.sub_network import standalone
 from slimfl.report.figures import accuracy_figure
 from slimfl.results import RunRecord, title
 from slimfl.results.frames import frame, round_rows, run_rows

@@ -57,7 +57,7 @@ def test_a_gpu_that_is_there_is_used_by_the_torch_engine(monkeypatch, asked, exp
     sim = slimfl.Simulation(slimfl.run(**SMALL).experiment)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(sys.modules["slimfl.engines.choose"], "TorchEngine", Recorder)
+    monkeypatch.setattr(sys.modules["slimfl.engines.choice"], "TorchEngine", Recorder)
     experiment = sim.experiment.model_copy(update={"device": asked, "engine": "auto"})
     work = Workload(experiment, sim.dataset, sim.partition)
     choice = choose(work, sim.network)

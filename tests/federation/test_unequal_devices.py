@@ -8,7 +8,7 @@ import pytest
 
 import slimfl
 from slimfl import config
-from slimfl.engines.choose import choose
+from slimfl.engines.choice import choose
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation
 

@@ -1,7 +1,7 @@
 """Rounds: who trains, what is merged, what is saved."""
 
 from slimfl.federation.callbacks import Callback
-from slimfl.federation.convergence import converged_round, convergence
+from slimfl.federation.converged import converged_round, convergence
 from slimfl.federation.early_stopping import EarlyStopping
 from slimfl.federation.plan import Plan
 from slimfl.federation.running import completed, finished, run

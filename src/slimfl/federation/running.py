@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from slimfl.config import Experiment
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
-from slimfl.federation.convergence import convergence
+from slimfl.federation.converged import convergence
 from slimfl.federation.simulation import Simulation
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter

@@ -6,7 +6,7 @@ from functools import partial
 from flwr.serverapp import Grid
 
 from slimfl.config import Experiment
-from slimfl.engines.choose import ChooseEngine, choose
+from slimfl.engines.choice import ChooseEngine, choose
 from slimfl.engines.flower.engine import Connection
 from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
 from slimfl.errors import RequestError

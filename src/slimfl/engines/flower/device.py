@@ -11,7 +11,7 @@ from slimfl import config
 from slimfl.config import DataSection, Experiment
 from slimfl.data import Dataset, Partition, all_of_one, load, load_section, partition
 from slimfl.engines.base import Engine, Update, Workload
-from slimfl.engines.choose import choose
+from slimfl.engines.choice import choose
 from slimfl.engines.flower.admission import NAMED, check_order, check_size, check_work
 from slimfl.engines.flower.messages import Answer, Order, digest
 from slimfl.errors import RequestError

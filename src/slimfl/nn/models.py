@@ -8,7 +8,7 @@ from torch import nn
 from slimfl.config import OWN
 from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
-from slimfl.nn.initialise import initialise
+from slimfl.nn.initialisation import initialise
 from slimfl.nn.layers import Slimmable
 from slimfl.nn.mlp import MLP
 from slimfl.nn.resnet import ResNet

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from slimfl.errors import RequestError
 from slimfl.nn.layers import Slimmable
-from slimfl.nn.segments import segments
+from slimfl.nn.segmentation import segments
 from slimfl.nn.widths import at_width
 
 
