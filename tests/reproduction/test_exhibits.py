@@ -119,9 +119,11 @@ def test_figure4_has_the_papers_split_and_the_printed_formula_fails():
 
 
 def test_figure3_deals_every_sample_once():
+    from slimfl.config import DataSection
+    from slimfl.data import load_section
     from slimfl.reproduction.exhibits.fig3 import class_counts, unevenness
 
-    counts = class_counts(0.1, 0)
+    counts = class_counts(load_section(DataSection()), 0.1, 0)
     assert counts.sum() == 60_000
     assert (counts.sum(axis=0) == 6_000).all()
     assert show("fig3").verdict is Verdict.AGREES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slimfl.config import DataSection
-from slimfl.data import load_section, partition
+from slimfl.data import Dataset, load_section, partition
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import grid
 from slimfl.reproduction.cells.scale import PAPER_DEVICES, Scale
@@ -15,10 +15,9 @@ from slimfl.reproduction.judging.verdict import Claim, Comparison
 ALPHAS = (0.1, 10.0)
 
 
-def class_counts(alpha: float, seed: int) -> np.ndarray:
-    """Samples [device, class] of the dataset that all runs use."""
+def class_counts(dataset: Dataset, alpha: float, seed: int) -> np.ndarray:
+    """Samples [device, class] of a dataset."""
     section = DataSection(alpha=alpha)
-    dataset = load_section(section)
     dealt = partition(dataset.train.labels, PAPER_DEVICES, section, seed)
     return dealt.class_counts(dataset.train.labels, dataset.classes)
 
@@ -32,9 +31,10 @@ def unevenness(counts: np.ndarray) -> float:
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Distribute the data as every run does, and measure how uneven the devices are."""
-    counts = {alpha: class_counts(alpha, seed=0) for alpha in ALPHAS}
+    dataset = load_section(DataSection())  # that of all runs
+    counts = {alpha: class_counts(dataset, alpha, seed=0) for alpha in ALPHAS}
     distances = {
-        alpha: [unevenness(class_counts(alpha, seed)) for seed in range(scale.seeds)]
+        alpha: [unevenness(class_counts(dataset, alpha, seed)) for seed in range(scale.seeds)]
         for alpha in ALPHAS
     }
     with grid(1, 2, 7.2, 3.2) as (figure, all_axes):
