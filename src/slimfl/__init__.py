@@ -6,8 +6,9 @@
 ['0.5x', '1.0x']
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from slimfl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimfl.api import load, resume, run
@@ -29,32 +30,32 @@ if TYPE_CHECKING:
     )
     from slimfl.runs import Run, Runs
     from slimfl.sweeps.sweep import sweep
-
-_HOMES = {
-    "Callback": "slimfl.federation",
-    "Dataset": "slimfl.data",
-    "EarlyStopping": "slimfl.federation",
-    "Experiment": "slimfl.config",
-    "Method": "slimfl.methods",
-    "RequestError": "slimfl.errors",
-    "Run": "slimfl.runs",
-    "Runs": "slimfl.runs",
-    "RunError": "slimfl.errors",
-    "Simulation": "slimfl.federation",
-    "SlimBatchNorm2d": "slimfl.nn",
-    "SlimConv2d": "slimfl.nn",
-    "SlimGroupNorm": "slimfl.nn",
-    "SlimLinear": "slimfl.nn",
-    "ULMobileNet": "slimfl.nn",
-    "WidthPolicy": "slimfl.export.policy",
-    "at_width": "slimfl.nn",
-    "load": "slimfl.api",
-    "resume": "slimfl.api",
-    "run": "slimfl.api",
-    "slimmable": "slimfl.nn",
-    "sweep": "slimfl.sweeps.sweep",
-    "trust": "slimfl.naming",
-}
+else:
+    # `slimfl --help` must not wait for torch
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "slimfl.api": ["load", "resume", "run"],
+            "slimfl.config": ["Experiment"],
+            "slimfl.data": ["Dataset"],
+            "slimfl.errors": ["RequestError", "RunError"],
+            "slimfl.export.policy": ["WidthPolicy"],
+            "slimfl.federation": ["Callback", "EarlyStopping", "Simulation"],
+            "slimfl.methods": ["Method"],
+            "slimfl.naming": ["trust"],
+            "slimfl.nn": [
+                "SlimBatchNorm2d",
+                "SlimConv2d",
+                "SlimGroupNorm",
+                "SlimLinear",
+                "ULMobileNet",
+                "at_width",
+                "slimmable",
+            ],
+            "slimfl.runs": ["Run", "Runs"],
+            "slimfl.sweeps.sweep": ["sweep"],
+        },
+    )
 
 __all__ = [
     "Callback",
@@ -81,10 +82,3 @@ __all__ = [
     "sweep",
     "trust",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `slimfl --help` must not wait for torch."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'slimfl' has no attribute {name!r}")

@@ -356,3 +356,51 @@ def test_a_mistyped_key_is_answered_before_torch_is_imported(tmp_path):
     assert sentence == "slimfl: unknown key 'trainig'; did you mean 'training'?"
     assert any(line.endswith(" pydantic") for line in imports)
     assert not any(line.endswith(" torch") for line in imports)
+
+
+LIGHT = {
+    "compare": ["compare", "GROUP"],
+    "report": ["report", "GROUP", "--out", "report.html"],
+    "watch": ["watch", "GROUP", "--no-browser", "--seconds", "0"],
+    "link": ["link", "--draws", "10"],
+    "link --explore": ["link", "--explore"],
+    "bound": ["bound", "--measure", "--rounds", "2", "--repetitions", "2"],
+    "data list": ["data", "list"],
+    "data show": ["data", "show", "--dataset", "synthetic"],
+    "population show": ["population", "show", "--out", "cell.png"],
+    "reproduce status": ["reproduce", "status"],
+    "reproduce pack": ["reproduce", "pack", "--cache", "."],
+    "study status": ["study", "status"],
+    "study pack": ["study", "pack", "--cache", "."],
+    "study make": ["study", "widths", "--as-is"],
+    "pick from an export": ["pick", "EXPORT", "--min-accuracy", "0.001"],
+}
+
+
+@pytest.fixture(scope="module")
+def export(group, tmp_path_factory):
+    """The weights of one of the runs."""
+    path = tmp_path_factory.mktemp("cli") / "export"
+    run = group[0] / "slimfl-seed0"
+    done = slimfl("export", run, "--format", "safetensors", "--out", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.mark.parametrize("words", LIGHT.values(), ids=LIGHT)
+def test_a_command_that_trains_nothing_does_not_import_torch(group, export, tmp_path, words):
+    code = (
+        "import atexit, sys; from slimfl.cli import main\n"
+        "heavy = ('torch', 'scipy.stats', 'pandas', 'ray')\n"
+        "atexit.register(lambda: print([m for m in heavy if m in sys.modules]))\n"
+        "main()"
+    )
+    folders = {"GROUP": str(group[0]), "EXPORT": str(export)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *(folders.get(word, word) for word in words)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"

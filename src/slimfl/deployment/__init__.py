@@ -9,33 +9,28 @@ needs the extra `flower`.
 """
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from slimfl.lazy import lazy_names
 from slimfl.offline import stay_offline
+
+# before anything imports Flower, which reads the settings at import
+stay_offline(os.environ)
 
 if TYPE_CHECKING:
     from slimfl.deployment.server import server_app
     from slimfl.deployment.strategy import SlimFLStrategy
     from slimfl.engines.flower.app import client_app
-
-# before anything imports Flower, which reads the settings at import
-stay_offline(os.environ)
-
-_HOMES = {
-    "SlimFLStrategy": "slimfl.deployment.strategy",
-    "client_app": "slimfl.engines.flower.app",
-    "server_app": "slimfl.deployment.server",
-}
+else:
+    # a kit can be made without Flower, and a SuperLink or SuperNode starts without torch: only the
+    # tasks that it hands out need it
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "slimfl.deployment.server": ["server_app"],
+            "slimfl.deployment.strategy": ["SlimFLStrategy"],
+            "slimfl.engines.flower.app": ["client_app"],
+        },
+    )
 
 __all__ = ["SlimFLStrategy", "client_app", "server_app"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that a kit can be made without Flower.
-
-    A SuperLink or SuperNode, too, starts without torch: only the tasks that it hands out need it.
-    """
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'slimfl.deployment' has no attribute {name!r}")

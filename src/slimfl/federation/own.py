@@ -9,14 +9,16 @@ import hashlib
 import json
 from collections.abc import Container, Mapping
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
 from slimfl.data import Dataset
 from slimfl.errors import RequestError
 from slimfl.nn import Vector
+
+if TYPE_CHECKING:
+    from torch import nn
 
 #: A name and a fingerprint for every kind of object that was given.
 Given = dict[str, dict[str, str]]
@@ -37,7 +39,7 @@ def of_dataset(dataset: Dataset) -> dict[str, str]:
     return {"name": str(dataset.name), "fingerprint": digest.hexdigest()}
 
 
-def of_network(network: nn.Module, start: Vector) -> dict[str, str]:
+def of_network(network: "nn.Module", start: Vector) -> dict[str, str]:
     """Class, structure, and the weights that the first round starts from."""
     modules = [(name, type(module).__name__) for name, module in network.named_modules()]
     shapes = [(name, list(p.shape)) for name, p in network.named_parameters()]

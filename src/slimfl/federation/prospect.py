@@ -6,7 +6,6 @@ from slimfl.config import Experiment
 from slimfl.data import load_section
 from slimfl.federation.expected import Floats, delivery_probabilities, mean_noise_to_power
 from slimfl.methods import method as method_by_name
-from slimfl.nn import build, segments
 from slimfl.population import Population, population_of
 from slimfl.radio import SignalMaker, build_channel
 
@@ -39,6 +38,8 @@ def prospect(experiment: Experiment) -> Prospect:
 
 def _sizes(experiment: Experiment) -> list[int]:
     """Number of parameters per segment of the network for the experiment's images."""
+    from slimfl.nn import build, segments  # imports torch, which few radio settings need
+
     dataset, model = load_section(experiment.data), experiment.model
     network = build(
         model.name,

@@ -1,17 +1,22 @@
 """Carry out a run to its end: in a folder, resuming where it stopped, or in memory."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from slimfl.config import Experiment
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.converged import convergence
-from slimfl.federation.simulation import Simulation
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.federation.storage.run_log import log_to
 from slimfl.federation.trackers import trackers
+
+if TYPE_CHECKING:
+    from slimfl.federation.simulation import Simulation
 
 log = logging.getLogger(__name__)
 

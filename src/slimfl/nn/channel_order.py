@@ -1,35 +1,14 @@
-"""A network with its channels in another order: the same function, other leading channels.
-
-A width is always the *leading* share of the channels. A method whose devices train other channels
-(a rolling window, a random subset) puts those first, trains a leading width, and puts everything
-back. So such a method needs no second kind of sub-network, and every engine can train it.
-
-The order of a layer's channels depends on how many there are and on nothing else, so layers that
-are connected (also by a shortcut) agree. Channels that are normalised as one group move as one, or
-it would be another function. Inputs of the network and classes stay where they are.
-"""
-
-from __future__ import annotations
-
-import math
-from typing import Any
+"""Other orders of a layer's channels, by a rule and a number."""
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
-from slimfl.errors import RequestError
-from slimfl.nn.layers import Slimmable
-from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm
 from slimfl.rng import generator
 
 #: A rule and a number: `("roll", 3)` or `("shuffle", 17)`.
 ChannelOrder = tuple[str, int]
 
 RULES = ("roll", "shuffle")
-
-#: So narrow that every axis that can shrink does.
-_NARROW = 1e-9
 
 
 def permutation(order: ChannelOrder, count: int) -> NDArray[np.int64]:
@@ -44,60 +23,3 @@ def permutation(order: ChannelOrder, count: int) -> NDArray[np.int64]:
     if rule == "shuffle":
         return generator(number, "channel order", count).permutation(count)
     raise ValueError(f"unknown channel order {rule!r}; choose from {', '.join(RULES)}")
-
-
-def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
-    """Where each parameter of the reordered network stands in the flat vector.
-
-    `vector[flat_order(...)]` are the parameters of the same function with its channels in the new
-    order.
-    """
-    together = _grouped(network)
-    places: dict[int, NDArray[np.int64]] = {}
-    start = 0
-    for parameter in network.parameters():
-        count = parameter.numel()
-        places[id(parameter)] = np.arange(start, start + count).reshape(tuple(parameter.shape))
-        start += count
-    for module in network.modules():
-        if isinstance(module, Slimmable):
-            # a group norm has no width narrower than one group
-            least_width = 1 / module.num_groups if isinstance(module, SlimGroupNorm) else _NARROW
-            narrow = module.active_shapes(least_width)
-            for name, parameter in module.named_parameters(recurse=False):
-                for axis, (size, least) in enumerate(
-                    zip(parameter.shape, narrow[name], strict=True)
-                ):
-                    if least < size:
-                        index = _along(module, axis, size, order, together)
-                        places[id(parameter)] = places[id(parameter)].take(index, axis)
-    return np.concatenate([places[id(p)].reshape(-1) for p in network.parameters()])
-
-
-def _grouped(network: nn.Module) -> dict[int, int]:
-    """By a layer's number of channels: how many of them are normalised together."""
-    together: dict[int, int] = {}
-    for module in network.modules():
-        if isinstance(module, SlimBatchNorm2d):
-            raise RequestError(
-                "the method trains other channels than the leading ones, and switchable batch "
-                "normalisation has statistics of the leading ones alone; use a network with "
-                "SlimGroupNorm or without normalisation, or another method"
-            )
-        if isinstance(module, SlimGroupNorm):
-            count = module.num_channels
-            together[count] = math.lcm(together.get(count, 1), count // module.num_groups)
-    return together
-
-
-def _along(
-    layer: Any, axis: int, size: int, order: ChannelOrder, grouped: dict[int, int]
-) -> NDArray[np.int64]:
-    """The permutation of one axis; what belongs to one channel, or one group, stays together."""
-    together = getattr(layer, "features_per_channel", 1) if axis == 1 else 1
-    if blocks := getattr(layer, "blocks", 0):
-        together = size // blocks
-    together *= grouped.get(size // together, 1)
-    channels = permutation(order, size // together)
-    index: NDArray[np.int64] = (channels[:, None] * together + np.arange(together)).reshape(-1)
-    return index

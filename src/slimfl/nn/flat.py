@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.nn.norms import statistics
-
-Vector = NDArray[np.float32]
+from slimfl.nn.vector import Vector
 
 
 def flatten(network: nn.Module) -> Vector:

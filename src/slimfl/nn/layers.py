@@ -1,21 +1,12 @@
 """Slimmable layers: a narrower width is a slice of the shared weights, cut at run time."""
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slimfl.nn.widths import active_width, channels_at
-
-
-@runtime_checkable
-class Slimmable(Protocol):
-    """What a layer must provide so that its parameters can be cut into segments."""
-
-    def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
-        """For each of the layer's own parameters, the leading block that `width` uses."""
 
 
 class SlimConv2d(nn.Module):

@@ -9,12 +9,12 @@ from slimfl.config import OWN
 from slimfl.errors import RequestError
 from slimfl.naming import construct, resolve
 from slimfl.nn.initialisation import initialise
-from slimfl.nn.layers import Slimmable
 from slimfl.nn.mlp import MLP
 from slimfl.nn.resnet import ResNet
 from slimfl.nn.split_mix import SplitMixMobileNet
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.nn.us_mobilenet import USMobileNet
+from slimfl.nn.widths import Slimmable
 from slimfl.rng import generator
 
 MODELS: dict[str, type[nn.Module]] = {

@@ -7,12 +7,15 @@ For the paper's S = 2 they are LH and RH, with masks Xi_1 and Xi_2 - Xi_1.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
-from slimfl.nn.layers import Slimmable
+from slimfl.nn.widths import Slimmable
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Segments:
         return self.segment_of <= self.widths.index(width)
 
 
-def segments(network: nn.Module, widths: tuple[float, ...]) -> Segments:
+def segments(network: "nn.Module", widths: tuple[float, ...]) -> Segments:
     """Cut a network's parameters by the widths; those that are not slimmable are in segment 1."""
     if len(widths) > 255:
         raise ValueError("at most 255 widths")

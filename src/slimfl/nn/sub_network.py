@@ -13,8 +13,8 @@ from typing import Any
 from torch import nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.layers import Slimmable, leading
-from slimfl.nn.widths import at_width
+from slimfl.nn.layers import leading
+from slimfl.nn.widths import Slimmable, at_width
 
 
 def standalone(network: nn.Module, width: float) -> nn.Module:

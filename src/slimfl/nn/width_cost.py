@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.layers import Slimmable
 from slimfl.nn.segmentation import segments
-from slimfl.nn.widths import at_width
+from slimfl.nn.widths import Slimmable, at_width
 
 
 @dataclass(frozen=True)

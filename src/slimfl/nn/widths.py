@@ -1,15 +1,24 @@
-"""The active width of slimmable layers, and the channels of a width.
+"""What makes a layer slimmable, the active width, and the channels of a width.
 
 The active width is a context variable, not an argument, so that a network's `forward(x)` stays
 ordinary PyTorch and threads can use different widths at once.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol, runtime_checkable
 
 _active: ContextVar[float] = ContextVar("width", default=1.0)
+
+
+@runtime_checkable
+class Slimmable(Protocol):
+    """What a layer must provide so that its parameters can be cut into segments."""
+
+    def active_shapes(self, width: float) -> Mapping[str, tuple[int, ...]]:
+        """For each of the layer's own parameters, the leading block that `width` uses."""
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slimfl.config import Experiment, FederationSection, FlowerSection
 from slimfl.errors import RequestError
-from slimfl.federation import Callback, RunFolder, Simulation, completed
+from slimfl.federation import Callback, RunFolder, completed
 from slimfl.federation import run as run_simulation
 from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS
 from slimfl.sweeps.datasets import shared_dataset
@@ -60,6 +60,8 @@ class Job:
 
 def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
     """Run a job to its end in this process."""
+    from slimfl.federation import Simulation  # imports torch, which other uses of a job do not need
+
     if (job.folder / EXPERIMENT).exists():
         if is_complete(job, verify=True):
             return

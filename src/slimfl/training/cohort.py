@@ -17,7 +17,8 @@ from torch.func import functional_call, vmap
 from slimfl.config import TrainingSection
 from slimfl.nn import Vector, at_width
 from slimfl.training.local import Images
-from slimfl.training.optimiser import OptimiserState, optimiser
+from slimfl.training.optimiser import optimiser
+from slimfl.training.optimiser_state import OptimiserState
 from slimfl.training.schedule import LocalSchedule
 from slimfl.training.steps import check_losses, step
 

@@ -9,7 +9,8 @@ from slimfl.config import TrainingSection
 from slimfl.data import Samples
 from slimfl.nn import FlatView, Vector, at_width
 from slimfl.rng import generator
-from slimfl.training.optimiser import OptimiserState, export_state, import_state, optimiser
+from slimfl.training.optimiser import export_state, import_state, optimiser
+from slimfl.training.optimiser_state import OptimiserState
 from slimfl.training.schedule import LocalSchedule
 from slimfl.training.steps import check_losses, step
 

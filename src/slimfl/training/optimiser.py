@@ -1,14 +1,10 @@
 """Optimisers on a flat parameter, with a state that can be exported and imported."""
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.config import TrainingSection
-
-#: What a device keeps between rounds: plain arrays under PyTorch's own names.
-OptimiserState = dict[str, NDArray[np.float32]]
+from slimfl.training.optimiser_state import OptimiserState
 
 
 def optimiser(section: TrainingSection, values: nn.Parameter) -> torch.optim.Optimizer:
@@ -27,15 +23,6 @@ def optimiser(section: TrainingSection, values: nn.Parameter) -> torch.optim.Opt
         nesterov=section.nesterov,
         weight_decay=section.weight_decay,
     )
-
-
-def state_shapes(section: TrainingSection, parameters: int) -> dict[str, tuple[int, ...]]:
-    """The arrays of a device's state after its first step, for a model of that size."""
-    if section.optimiser_state == "fresh":
-        return {}
-    if section.optimiser == "adam":
-        return {"step": (), "exp_avg": (parameters,), "exp_avg_sq": (parameters,)}
-    return {"momentum_buffer": (parameters,)} if section.momentum else {}
 
 
 def export_state(optim: torch.optim.Optimizer, values: nn.Parameter) -> OptimiserState:

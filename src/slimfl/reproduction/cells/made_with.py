@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 
 
 def versions() -> dict[str, str]:
@@ -17,7 +17,7 @@ def versions() -> dict[str, str]:
 def engine() -> str:
     """The engine that computes and, if native, its instruction set."""
     try:
-        from slimfl import _native as native
+        native = import_module("slimfl._native")
     except ImportError:
         return "torch"
     return f"native ({native.simd_levels()[0]})"

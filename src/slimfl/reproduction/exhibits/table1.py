@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from slimfl.nn import Slimmable, ULMobileNet
+from slimfl.nn import Slimmable
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.scale import Scale
 from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table
@@ -15,6 +15,8 @@ WIDTHS = (1.0, 0.5)
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Count the weights of every layer of our network and compare with the paper's shapes."""
+    from slimfl.nn import ULMobileNet  # imports torch, which other exhibits do not need
+
     layers = [layer for layer in ULMobileNet().modules() if isinstance(layer, Slimmable)]
     rows, comparisons = [], []
     for number, (layer, printed) in enumerate(zip(layers, paper.TABLE1, strict=True), 1):

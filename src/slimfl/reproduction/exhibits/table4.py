@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from slimfl.config import RadioSection
-from slimfl.nn import ULMobileNet, cost
 from slimfl.radio import optimal_split, watt
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.scale import Scale
@@ -15,6 +14,8 @@ MULTIPLY_ADDS = "million multiply-adds"
 
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Count the network's operations; split 23 dBm optimally at figure 4's rate."""
+    from slimfl.nn import ULMobileNet, cost  # imports torch, which other exhibits do not need
+
     half, full = cost(ULMobileNet(), (0.5, 1.0), (1, 28, 28))
     shares = optimal_split((paper.FIGURE4_BIT_S_HZ,) * 2)
     power_mw = [1000 * watt(RadioSection().power_dbm) * share for share in shares]

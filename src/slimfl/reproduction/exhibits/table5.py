@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from slimfl.config import RadioSection
 from slimfl.methods import VANILLA_ALL, expand, full_assignment, method
-from slimfl.nn import ULMobileNet, cost
 from slimfl.radio import watt
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.scale import Scale
@@ -17,6 +16,8 @@ NAMES = ("SlimFL", "Vanilla FL-1.5x")
 
 def costs(name: str) -> tuple[float, float]:
     """The paper's two costs of one round: transmit power in mW, and mega-operations."""
+    from slimfl.nn import ULMobileNet, cost  # imports torch, which other exhibits do not need
+
     section, sizes = RadioSection(), cost(ULMobileNet(), WIDTHS, (1, 28, 28))
     power, operations = 0.0, 0.0
     for part in (method(one, WIDTHS) for one in expand([name], WIDTHS)):

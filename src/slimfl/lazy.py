@@ -1,0 +1,22 @@
+"""Packages that import a public name when it is first used.
+
+Importing such a package, or a module in it, imports none of the others: reading run folders does
+not wait for torch. No module of such a package may have the name of a public function, because
+importing the module would replace the function in the package.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package, given the public names of each module."""
+    homes = {name: module for module, listed in names.items() for name in listed}
+
+    def first_use(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return first_use
