@@ -1,13 +1,14 @@
 """A rate that follows the gain: airtime against the Shannon formula, device by device."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from slimfl.config import RadioSection
 from slimfl.population import Population
-from slimfl.radio import signal
+from slimfl.radio import build_channel, signal
 from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.outage import outage_channel
 
@@ -59,8 +60,42 @@ def test_exactly_at_the_threshold_it_takes_the_fixed_time():
     sent = signal(section, ((0, 1),), 2, BITS)
     channel = adaptive_channel(section)
     links, _ = channel.links({}, 1, devices, seed=0)
-    from dataclasses import replace
-
     threshold = sent.coding.thresholds(links.noise_to_power)[:, 0]
     got = channel.receive(replace(links, gains=threshold), [sent], None)
     assert got.airtime_s[0] == pytest.approx(sent.airtime_s(section.bandwidth_hz), rel=1e-9)
+
+
+def test_what_is_left_of_a_cancelled_message_slows_the_later_ones():
+    section = RadioSection(split=(0.8, 0.2), residual_interference=0.03)
+    sent, devices = signal(section, ((0,), (1,)), 2, (1.0, 1e6)), population([80.0, 200.0])
+    channel = build_channel(rate_adaptive(section))
+    links, _ = channel.links({}, 1, devices, seed=2)
+    got = channel.receive(links, [sent] * 2, None)
+    for k, distance in enumerate((80.0, 200.0)):
+        received = float(links.gains[k]) * 10 ** (23.0 / 10)
+        noise = 10 ** (section.noise / 10) * distance**2.5
+        # segment 1 is a single bit, so that segment 2 decides how long the signal lasts
+        second = math.log2(1 + received * 0.2 / (received * 0.03 * 0.8 + noise))
+        assert got.airtime_s[k] == pytest.approx(1e6 / (75e6 * second), rel=1e-9)
+
+
+def test_devices_that_walk_send_at_the_rate_of_where_they_are():
+    section = rate_adaptive(RadioSection(speed_m_s=20.0))
+    channel, devices = build_channel(section), population([100.0, 300.0])
+    sent, state = signal(section, ((0, 1),), 2, BITS), channel.start(devices, 4)
+    distances = []
+    for number in (1, 2, 3):
+        links, state = channel.links(state, number, devices, seed=4)
+        got = channel.receive(links, [sent] * 2, None)
+        for k, (x, y) in enumerate(state["place_m"].tolist()):
+            received = float(links.gains[k]) * 10 ** (23.0 / 10)
+            noise = 10 ** (section.noise / 10) * math.hypot(x, y) ** 2.5
+            rate = 75e6 * math.log2(1 + received / noise)
+            assert got.airtime_s[k] == pytest.approx(sum(BITS) / rate, rel=1e-9)
+            distances.append(math.hypot(x, y))
+    assert distances[:2] == pytest.approx([100.0, 300.0])
+    assert abs(distances[4] - distances[0]) > 1
+
+
+def rate_adaptive(section):
+    return section.model_copy(update={"model": "rate-adaptive"})

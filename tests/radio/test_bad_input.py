@@ -61,6 +61,26 @@ WRONG = {
         {"decoder": "waveform", "model": "rate-adaptive"},
         "radio.model",
     ),
+    "a rate that follows, and a gap": (
+        {"decoder": "gap", "sinr_gap_db": 3, "model": "rate-adaptive"},
+        'radio.decoder = "outage"',
+    ),
+    "a rate that follows, and short codewords": (
+        {"decoder": "normal", "codeword_symbols": 100, "model": "rate-adaptive"},
+        'radio.decoder = "outage"',
+    ),
+    "a rate that follows, and a table": (
+        {"decoder": "table", "decoder_table": [[1.0, 0.5, 0.4]], "model": "rate-adaptive"},
+        'radio.decoder = "outage"',
+    ),
+    "a rate that follows, and pairs": (
+        {"users_per_slot": 2, "model": "rate-adaptive"},
+        "radio.users_per_slot = 1",
+    ),
+    "a rate that follows, and attempts": (
+        {"max_attempts": 4, "model": "rate-adaptive"},
+        "radio.max_attempts = 1",
+    ),
     "symbols of short parameters": (
         {"decoder": "waveform", "bits_per_parameter": 16},
         "bits_per_parameter",

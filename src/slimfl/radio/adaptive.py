@@ -2,9 +2,10 @@
 
 A device knows its gain and sends message i at the highest rate that the receiver can decode,
 
-    W log2(1 + g P_i / (g (P_{i+1} + ... + P_S) + c)),
+    W log2(1 + g P_i / (g (P_{i+1} + ... + P_S + r (P_1 + ... + P_{i-1})) + c)),
 
-so there is no outage; a device with a poor gain is slow instead.
+with r the residual interference of cancelled messages, so there is no outage; a device with a poor
+gain is slow instead.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from slimfl.population import Population
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.outage import OutageChannel, alike, outage_channel
 from slimfl.radio.signals import Signal
+from slimfl.radio.superposition import Superposition
 
 #: Upper limit of an upload, however small the gain: a year.
 LONGEST_S = 3.2e7
@@ -67,10 +69,10 @@ class AdaptiveChannel:
 
 def rates_hz(sent: Signal, gains: Floats, noise_to_power: Floats) -> Floats:
     """[device, message]: the spectral efficiency in bit/s/Hz that each gain supports."""
-    split = np.asarray(sent.coding.split)
-    after = split[::-1].cumsum()[::-1] - split
-    gains, noise = gains[:, None], noise_to_power[:, None]
-    return np.asarray(np.log2(1 + gains * split / (gains * after + noise)))
+    coding = sent.coding
+    assert isinstance(coding, Superposition)  # the section refuses others
+    split, gains, noise = np.asarray(coding.split), gains[:, None], noise_to_power[:, None]
+    return np.asarray(np.log2(1 + gains * split / (gains * coding.interference + noise)))
 
 
 def adaptive_channel(section: RadioSection) -> AdaptiveChannel:

@@ -23,14 +23,24 @@ def built_in(section: RadioSection) -> Channel:
     channel: Channel = gains_of if section.users_per_slot == 1 else PairedChannel(alone)
     if section.decoder == "waveform":
         channel = waveform_channel(section, gains_of)
-    if section.speed_m_s:
-        return MovingChannel(channel, section.speed_m_s * section.round_s, section.area_radius_m)
-    return channel
+    return _moving(section, channel)
+
+
+def rate_adaptive(section: RadioSection) -> Channel:
+    """The same gains with rates that follow them; devices send alone and may move."""
+    return _moving(section, adaptive_channel(section))
+
+
+def _moving(section: RadioSection, still: Channel) -> Channel:
+    """The channel itself for devices at rest."""
+    if not section.speed_m_s:
+        return still
+    return MovingChannel(still, section.speed_m_s * section.round_s, section.area_radius_m)
 
 
 CHANNEL_MODELS: dict[str, Callable[[RadioSection], Channel]] = {
     "outage": built_in,
-    "rate-adaptive": adaptive_channel,
+    "rate-adaptive": rate_adaptive,
 }
 
 

@@ -70,7 +70,9 @@ class Superposition:
     @property
     def margins(self) -> Floats:
         """a_i / P: a message's power minus the interference that it can bear."""
-        return np.asarray(self._shares - sinr_target(self.spectral_efficiencies) * self._around)
+        return np.asarray(
+            self._shares - sinr_target(self.spectral_efficiencies) * self.interference
+        )
 
     def thresholds(self, noise_to_power: float | Floats) -> Floats:
         """The gain each message needs, given c / P; non-decreasing.
@@ -87,7 +89,7 @@ class Superposition:
         are cancelled.
         """
         snr = np.asarray(snr)[..., None]
-        return np.asarray(snr * self._shares / (1 + snr * self._around))
+        return np.asarray(snr * self._shares / (1 + snr * self.interference))
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
         """Duration of the signal, and the time in which full power would spend its energy."""
@@ -102,7 +104,7 @@ class Superposition:
         return np.asarray(self.split)
 
     @property
-    def _around(self) -> Floats:
+    def interference(self) -> Floats:
         """The power that interferes with every message."""
         shares = self._shares
         after = shares[::-1].cumsum()[::-1] - shares

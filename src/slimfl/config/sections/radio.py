@@ -289,10 +289,8 @@ class RadioSection(Section):
             raise ValueError(
                 'radio.split_objective = "weighted" needs radio.split = "per-device" or "learned"'
             )
-        if self.model == "rate-adaptive" and self.multiplexing != "superposition":
-            raise ValueError(
-                'radio.model = "rate-adaptive" needs radio.multiplexing = "superposition"'
-            )
+        if self.model == "rate-adaptive":
+            self._every_upload_arrives()
         if self.gains == "measured" and (self.max_attempts > 1 or correlated):
             raise ValueError(
                 'radio.gains = "measured" gives one gain per round; leave radio.max_attempts and '
@@ -311,6 +309,21 @@ class RadioSection(Section):
         return self.decoder == "waveform" or (
             self.decoder == "table" and self.decoder_table is None
         )
+
+    def _every_upload_arrives(self) -> None:
+        """Refuse what has no meaning if the rate follows the gain."""
+        for key, value in (
+            ("multiplexing", "superposition"),
+            ("decoder", "outage"),
+            ("users_per_slot", 1),
+            ("max_attempts", 1),
+        ):
+            if getattr(self, key) != value:
+                needed = f'"{value}"' if isinstance(value, str) else value
+                raise ValueError(
+                    f'radio.model = "rate-adaptive" needs radio.{key} = {needed}: every device '
+                    "sends alone, at exactly the rate that Shannon's formula lets through"
+                )
 
     def _symbols_fit(self) -> None:
         """Refuse what symbols cannot be made for."""
