@@ -22,8 +22,11 @@ from slimfl.radio import (
     Superposition,
     build_channel,
     build_profile,
+    coding,
     decoding_frequencies,
     outage_link,
+    probabilities_over_noise,
+    section_probabilities,
     signal,
 )
 from slimfl.radio.effective import effective_sinr, effective_snr
@@ -171,6 +174,50 @@ def test_a_shadow_lies_on_the_whole_band():
         for db in (0.0, 8.0)
     )
     assert (shadowed < plain - 0.05).all()
+
+
+OVER_NOISE = {
+    "superposed": {"fading": "tdl-a"},
+    "in a shadow": {"fading": "tdl-d", "shadowing_db": 6.0},
+    "badly cancelled": {"fading": "tdl-b", "residual_interference": 0.03},
+    "in turn": {"fading": "tdl-c", "multiplexing": "orthogonal-airtime"},
+    "with a gap": {"fading": "tdl-a", "decoder": "gap", "sinr_gap_db": 2.0},
+    "short codewords": {"fading": "tdl-a", "decoder": "normal", "codeword_symbols": 100},
+}
+
+
+@pytest.mark.parametrize("name", OVER_NOISE)
+def test_curves_over_noise_are_those_of_a_link_at_each_noise(name):
+    keys = {"subcarriers": 12, **OVER_NOISE[name]}
+    split = (0.6, 0.4) if name == "in turn" else (0.8, 0.2)
+    shared = coding(RadioSection(**keys), (1.5, 1.5), split)
+    noises = np.array([-300.0, -62.0, -48.0, -43.5, -40.0, -36.2, -31.0, 300.0])
+    found = probabilities_over_noise(RadioSection(**keys), shared, noises)
+    for row, noise in zip(found, noises.tolist(), strict=True):
+        alone = section_probabilities(RadioSection(**keys, noise_dbm=noise), shared)
+        # the same simulated links: two of them may be as near to a threshold as 1e-6
+        np.testing.assert_allclose(row, alone, atol=2 / DRAWS, err_msg=str(noise))
+    assert (found[0] > 0.999).all()
+    assert (found[-1] < 1e-9).all()
+    assert ((found > 0.02) & (found < 0.98)).sum() >= 5
+
+
+def test_a_curve_over_noise_is_how_often_the_capacity_suffices():
+    """Gains of other links than the curve's, and the capacity in plain loops."""
+    section, count = RadioSection(fading="tdl-a", subcarriers=16), 3000
+    noises = np.array([-45.0, -40.0, -35.0, -30.0])
+    found = probabilities_over_noise(section, BOTH, noises)
+    gains = build_profile(section).over_band(77, 3, count).tolist()
+    for row, noise in zip(found, noises.tolist(), strict=True):
+        ratio = 10 ** ((noise - 23) / 10) * 100**2.5
+        both = [0, 0]
+        for over_band in gains:
+            snr = [gain / ratio for gain in over_band]
+            first = sum(math.log2(1 + x * 0.8 / (1 + x * 0.2)) for x in snr) / len(snr)
+            second = sum(math.log2(1 + x * 0.2) for x in snr) / len(snr)
+            both[0] += first >= 1.5
+            both[1] += first >= 1.5 and second >= 1.5
+        within_binomial(np.array(both) / count, row, 1 / (1 / count + 1 / DRAWS))
 
 
 # the channel

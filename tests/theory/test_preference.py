@@ -42,6 +42,20 @@ def test_every_cell_is_the_advice_for_the_best_split_of_its_place(keys):
                 assert found.tie[row, column] == (apart < TIE), (rate, noise)
 
 
+def test_over_a_band_of_unequal_gains_it_is_the_advice_too():
+    keys = {"fading": "tdl-a", "subcarriers": 4}
+    noises, found = np.array([-45.0, -40.0, -35.0, -30.0]), []
+    drawn = preference_map(RadioSection(**keys), WIDTHS, 10, noises, np.array([1.5]))
+    for column, noise in enumerate(noises.tolist()):
+        there = RadioSection(noise_dbm=noise, split="optimal-numeric", **keys)
+        advice = advise(there, WIDTHS, 10)
+        slim, whole = advice.terms["slimfl"], advice.terms["vanilla-1.0x"]
+        if abs(slim - whole) / min(slim, whole) > 1e-3:  # as above
+            assert drawn.methods[drawn.preferred[0, column]] == advice.method, noise
+            found.append(advice.method)
+    assert len({*found}) > 1
+
+
 def test_with_poor_cancellation_one_message_is_advised():
     """With 10% left, even the best split has a larger D than one message (quadrature by hand)."""
     section = RadioSection(residual_interference=0.1)

@@ -70,7 +70,7 @@ def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
     if radio.model != BUILT_IN_CHANNEL or experiment.method not in method_names(widths):
         return []
     alike = experiment.population == PopulationSection() and not radio.split_for_each_device
-    alike &= not radio.fading.startswith("tdl-")  # a gain per subcarrier
+    alike &= not radio.frequency_selective  # a gain per subcarrier
     if not alike or not set(radio.model_dump(exclude_defaults=True)) <= _ONE_THRESHOLD:
         return []
     messages = full_assignment(method(experiment.method, widths), len(widths)).messages

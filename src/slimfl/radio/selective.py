@@ -7,7 +7,6 @@ symbols meet the subcarriers themselves.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,14 @@ from slimfl.errors import RequestError
 from slimfl.population import Population
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import Decoder, drawn
-from slimfl.radio.effective import effective_sinr, effective_snr
+from slimfl.radio.effective import at_effective_sinr, effective_sinr
 from slimfl.radio.fading.model import Gains
 from slimfl.radio.fading.tdl import TappedDelayLine
 from slimfl.radio.link import OutageLink
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.outage import OutageChannel, alike
+from slimfl.radio.selective_over_noise import Shadow, simulated_gains, simulated_links
 from slimfl.radio.signals import Signal
-from slimfl.radio.superposition import sinr_target
 
 #: Links at once: their subcarriers stay in memory together.
 CHUNK = 4096
@@ -35,17 +34,7 @@ def selective_probabilities(
     decoder: Decoder, coding: Coding, bits: Sequence[float], snr: Floats
 ) -> Floats | None:
     """[device, message]: a message and all before it, at ratios [device, subcarrier]."""
-    if decoder.certain:
-        reached = effective_sinr(coding, snr) >= sinr_target(coding.rates)
-        return np.asarray(np.logical_and.accumulate(reached, axis=-1), np.float64)
-    flat = effective_snr(coding, snr)
-    columns = []
-    for message in range(flat.shape[-1]):
-        known = decoder.probabilities(coding, bits, flat[..., message])
-        if known is None:
-            return None
-        columns.append(known[..., message])
-    return np.asarray(np.minimum.accumulate(np.stack(columns, axis=-1), axis=-1))
+    return at_effective_sinr(decoder, coding, bits, effective_sinr(coding, snr))
 
 
 @dataclass(frozen=True)
@@ -159,13 +148,24 @@ class SelectiveLink(OutageLink):
         """By simulation: there is no closed form."""
         assert self.profile is not None
         shadow = self.fading.gains(0, 0, DRAWS)
-        found = _mean(self.profile, self.decoder, signal, bits, shadow / self.noise_to_power)
-        if found is None:
-            raise RequestError(
-                "the decoding probabilities depend on the length of the messages; give "
-                "radio.codeword_symbols"
-            )
-        return found
+        return _known(_mean(self.profile, self.decoder, signal, bits, shadow / self.noise_to_power))
+
+    def over_noise(self, signal: Coding, louder_db: Floats, bits: Sequence[float] = ()) -> Floats:
+        """[noise, message]: the same links where the noise is louder by some decibels."""
+        assert self.profile is not None
+        assert isinstance(self.fading, Shadow)
+        links = simulated_links(self.profile, self.fading, DRAWS)
+        ratios = self.noise_to_power * 10 ** (np.asarray(louder_db) / 10)
+        return _known(links.probabilities(self.decoder, signal, bits, ratios))
+
+
+def _known(found: Floats | None) -> Floats:
+    if found is None:
+        raise RequestError(
+            "the decoding probabilities depend on the length of the messages; give "
+            "radio.codeword_symbols"
+        )
+    return found
 
 
 def _mean(
@@ -175,14 +175,9 @@ def _mean(
     total = np.zeros(len(coding.split))
     for begin in range(0, len(snr), CHUNK):
         rows = slice(begin, begin + CHUNK)
-        ratios = snr[rows, None] * _simulated(profile, len(snr))[rows]
+        ratios = snr[rows, None] * simulated_gains(profile, len(snr))[rows]
         known = selective_probabilities(decoder, coding, bits, ratios)
         if known is None:
             return None
         total += known.sum(axis=0)
     return total / len(snr)
-
-
-@lru_cache(maxsize=2)
-def _simulated(profile: TappedDelayLine, count: int) -> Floats:
-    return profile.over_band(0, 0, count)

@@ -17,7 +17,7 @@ from slimfl.theory.bound import condition, inverse_probability_sum, widest_that_
 
 Floats = NDArray[np.float64]
 
-#: Shares of segment 1 that are tried for each rate; fewer where a decoder is integrated over.
+#: Shares of segment 1 that are tried for each rate; fewer where every probability takes long.
 SHARES, FEW_SHARES = 40, 12
 #: D of SlimFL and of one message are a tie when they differ by less than this share.
 TIE = 0.01
@@ -79,7 +79,8 @@ def _best(
     target = 2 ** rates[0] - 1
     superposed = section.multiplexing == "superposition"
     edge = target / (1 + target) if superposed else 0.0
-    tried = SHARES if section.decoder == "outage" else FEW_SHARES
+    quick = section.decoder == "outage" and not section.frequency_selective
+    tried = SHARES if quick else FEW_SHARES
     shares = edge + (1 - edge) * np.linspace(0, 1, tried + 2)[1:-1]
     # a good split by itself is among them, so that a coarse grid does not decide a tie
     candidates = [optimal_split(rates) if superposed else (1 / len(rates),) * len(rates)]

@@ -221,7 +221,7 @@ class RadioSection(Section):
             raise ValueError('radio.decoder_table needs radio.decoder = "table"')
         if self.has_symbols:
             self._symbols_fit()
-        if self.fading.startswith("tdl-") and (
+        if self.frequency_selective and (
             correlated
             or self.max_attempts > 1
             or self.users_per_slot == 2
@@ -302,6 +302,11 @@ class RadioSection(Section):
     def split_for_each_device(self) -> bool:
         """Whether every device has a split of its own."""
         return self.split in ("per-device", "learned")
+
+    @property
+    def frequency_selective(self) -> bool:
+        """Whether every subcarrier has a gain of its own."""
+        return self.fading.startswith("tdl-")
 
     @property
     def has_symbols(self) -> bool:

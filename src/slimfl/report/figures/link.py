@@ -117,7 +117,8 @@ def probability_figure(
     """
     segments = len(rates)
     low, high = _noise_range(section, rates)
-    noises = np.linspace(low, high, 251 if section.decoder == "outage" else FEW_POINTS)
+    fine = section.decoder == "outage" and not section.frequency_selective
+    noises = np.linspace(low, high, 251 if fine else FEW_POINTS)
     widths = [(i + 1) / segments for i in range(segments)] if widths is None else widths
     section = section.model_copy(update={"spectral_efficiency": tuple(rates)})
     names = [title(f"vanilla-{round(width, 3)}x") for width in widths]
@@ -142,7 +143,11 @@ def preference_figure(section: RadioSection, widths: Sequence[float], devices: i
 
     SlimFL has the best split of every place. Dots mark ties.
     """
-    fine = section.decoder == "outage" and section.path_loss not in ("umi", "uma")
+    fine = (
+        section.decoder == "outage"
+        and section.path_loss not in ("umi", "uma")
+        and not section.frequency_selective
+    )
     rates = np.geomspace(*MAP_RATES, 37 if fine else 19)
     low, high = _noise_range(section, (1.5,) * len(widths))
     noises = np.linspace(low, high, 61 if fine else 31)
