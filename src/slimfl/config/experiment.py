@@ -199,6 +199,11 @@ class Experiment(Section):
                 'radio.downlink = "lossy" is decided once per round, but asynchronous devices have '
                 "no common rounds; choose another time.mode"
             )
+        if self.time.mode == "asynchronous" and self.radio.users_per_slot > 1:
+            raise ValueError(
+                "radio.users_per_slot = 2 pairs the devices of a round, but asynchronous devices "
+                "have no common rounds; choose another time.mode, or radio.users_per_slot = 1"
+            )
         for key in ("first", "concurrency"):
             wanted = getattr(self.time, key)
             if wanted is not None and wanted > self.federation.devices:

@@ -82,6 +82,14 @@ def test_equal_devices_and_as_many_places_are_synchronous_to_the_bit(changes):
         np.testing.assert_array_equal(value, theirs[name], err_msg=name)
 
 
+def test_pairs_are_refused_because_they_need_common_rounds():
+    """Devices of one pace would pair up, but others would mostly send alone."""
+    with pytest.raises(RequestError, match=r"radio\.users_per_slot = 1") as caught:
+        experiment({"radio": {"users_per_slot": 2}}, concurrency=4)
+    assert "\n" not in str(caught.value)
+    assert experiment({"radio": {"users_per_slot": 2}, "time": {"mode": "wait-for-all"}})
+
+
 def test_time_and_place_of_every_merge():
     """Ten devices, four at a time, three places: walked with a heap and a counter.
 
