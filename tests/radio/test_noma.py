@@ -11,6 +11,7 @@ from scipy import integrate
 from slimfl.config import RadioSection
 from slimfl.population import Population
 from slimfl.radio import (
+    Ledger,
     Nakagami,
     Rayleigh,
     SignalMaker,
@@ -173,7 +174,11 @@ def test_a_pair_shares_its_airtime_and_each_spends_its_energy():
         single.receive(links, [sent] * 5, None),
     )
     assert received.energy_j.tolist() == alone.energy_j.tolist()
-    assert sorted(received.airtime_s / alone.airtime_s) == [0.5, 0.5, 0.5, 0.5, 1.0]
+    assert received.airtime_s.tolist() == alone.airtime_s.tolist()
+    ledger = Ledger(2)
+    ledger.add(links, [sent] * 5, received)
+    assert ledger.total().airtime_s == pytest.approx(3 * alone.airtime_s[0])
+    assert ledger.total().energy_j == pytest.approx(alone.energy_j.sum())
     assert (received.decoded <= alone.decoded).all()
     assert channel.probabilities(alike(5), sent) is None
 

@@ -177,7 +177,7 @@ class AsynchronousRounds:
                     power_dbm=float(got.links.power_dbm[k]),
                     decoded=int(got.receptions.decoded[k]),
                     attempts=int(got.receptions.attempts[k]),
-                    airtime_s=float(got.receptions.airtime_s[k]),
+                    airtime_s=float(got.receptions.counted_s[k]),
                     energy_j=float(got.receptions.energy_j[k]),
                     samples=update.samples,
                     weight=arrival.weight if arrival is not None else 0.0,

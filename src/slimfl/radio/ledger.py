@@ -57,14 +57,15 @@ class Ledger:
         for sent, decoded in zip(signals, receptions.decoded.tolist(), strict=True):
             self.sent += self._bits(sent, len(sent.messages))
             self.decoded += self._bits(sent, decoded)
-        for power_dbm, airtime_s, energy_j in zip(
+        for power_dbm, airtime_s, counted_s, energy_j in zip(
             links.power_dbm.tolist(),
             receptions.airtime_s.tolist(),
+            receptions.counted_s.tolist(),
             receptions.energy_j.tolist(),
             strict=True,
         ):
             self.powers_dbm[power_dbm] += 1
-            self.airtime_s += airtime_s
+            self.airtime_s += counted_s
             # multiply equal powers once, at the end: one rounding instead of one per device
             if energy_j == airtime_s * watt(power_dbm):
                 before = self.at_full_power_s.get(power_dbm, 0.0)

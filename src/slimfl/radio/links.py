@@ -102,7 +102,16 @@ class Receptions:
     attempts: NDArray[np.int64]
     """Number of transmissions, the first included."""
     airtime_s: Floats
+    """How long each device is on the air."""
     energy_j: Floats
     """Transmit energy."""
     payloads: Sequence[Payload] | None = None
     """Received bytes, if the channel changes them; None means as sent."""
+    slot_share: Floats | None = None
+    """Share of its airtime that a device counts for, where devices send at the same time; None
+    means all of it."""
+
+    @property
+    def counted_s(self) -> Floats:
+        """What each device adds to the airtime of the round."""
+        return self.airtime_s if self.slot_share is None else self.airtime_s * self.slot_share

@@ -2,8 +2,8 @@
 
 In every round the devices that take part are paired at random. Both send at the same time over the
 whole bandwidth, and the receiver decodes both jointly (`noma`). A pair shares one slot, so each
-device counts for half of the airtime, but it spends its full energy. A device without a partner
-sends alone.
+device counts for half of the round's airtime, but it is on the air for all of its signal and spends
+its full energy. A device without a partner sends alone.
 
 Partners may send differently: devices of unequal width, or with splits of their own. Links that do
 not know the partner's signal (`Links.sent`) take it to be coded like the device's own.
@@ -65,8 +65,7 @@ class PairedChannel:
                 decoded[pairs], _ = decode_pairs(
                     _superposed(sent), _superposed(partner), snr[pairs], links.partner_snr[pairs]
                 )
-        airtime_s = np.where(shared, single.airtime_s / 2, single.airtime_s)
-        return replace(single, decoded=decoded, airtime_s=airtime_s)
+        return replace(single, decoded=decoded, slot_share=np.where(shared, 0.5, 1.0))
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """For identical devices: closed form for one message under Rayleigh, else simulated.

@@ -139,6 +139,28 @@ def test_time_energy_and_batteries(tmp_path, network, deadline):
     assert ("deadline" in reasons) == (deadline is not None)
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_pair_shares_a_slot_but_each_device_sends_for_all_of_it(network, late):
+    """Five devices: two pairs, and one alone. Computing and downloading take no time."""
+    _, bits = network
+    airtime_s, power_w = max(bits) / (1.5 * 75e6), 10 ** ((23 - 30) / 10)
+    alike = {key: value for key, value in COMMON.items() if key.startswith(("data", "training"))}
+    limit = {"time__mode": "deadline", "time__deadline_s": 0.75 * airtime_s} if late else {}
+    [line] = slimfl.run(
+        rounds=1, threads=1, federation__devices=5, radio__users_per_slot=2,
+        energy__amplifier_efficiency=EFFICIENCY, energy__circuit_power_w=CIRCUIT_W,
+        **alike, **limit,
+    ).lines  # fmt: skip
+    transmit_j = 5 * airtime_s * (power_w / EFFICIENCY + CIRCUIT_W)
+    if late:
+        assert line.missing["deadline"] == [0, 1, 2, 3, 4]
+        assert line.cut_off_energy_j == pytest.approx(0.75 * transmit_j, rel=1e-9)
+    else:
+        assert line.duration_s == pytest.approx(airtime_s, rel=1e-9)
+        assert line.airtime_s == pytest.approx(3 * airtime_s, rel=1e-9)
+        assert line.energy_j == pytest.approx(transmit_j, rel=1e-9)
+
+
 def test_a_device_whose_battery_ends_is_never_heard_again(tmp_path):
     """By any method and mode; the record says so by device and round."""
     for mode in ({}, {"rounds": 60, "time__mode": "asynchronous", "time__buffer": 3}):
