@@ -164,6 +164,37 @@ def test_the_paired_channel_decodes_as_often_as_it_says(messages, fading):
     assert one.decoded[0] == received.decoded[5]
 
 
+UMI_LOS = {"path_loss": "umi", "line_of_sight": "always", "noise_dbm": -95.0}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [UMI_LOS, {**UMI_LOS, "shadowing_db": 0.0}, {"residual_interference": 0.2}],
+    ids=["3gpp's own shadow", "3gpp without a shadow", "imperfect cancellation"],
+)
+def test_one_message_each_against_monte_carlo(keys):
+    """The closed form is for Rayleigh fading alone: a shadow or residual interference change it."""
+    section = RadioSection(users_per_slot=2, **keys)
+    sent = signal(section, ((0, 1),), 2, (1e5, 1e5))
+    found = build_channel(section).probabilities(alike(2), sent)[0, 0]
+    draws, random = 200_000, np.random.default_rng(11)
+    mean = 10 ** ((23 + 40) / 10) / 100**2.5
+    shadow_db, residual = 0.0, keys.get("residual_interference", 0.0)
+    if "path_loss" in keys:  # TR 38.901, table 7.4.1-1: UMi LOS below the breakpoint of 354 m
+        loss_db = 32.4 + 21 * math.log10(math.hypot(100, 10 - 1.5)) + 20 * math.log10(5.9)
+        mean = 10 ** ((23 + 95 - loss_db) / 10)
+        shadow_db = keys.get("shadowing_db", 4.0)
+    shape = (2, draws)
+    x, y = (
+        mean * random.exponential(size=shape) * 10 ** (shadow_db * random.normal(size=shape) / 10)
+    )
+    # both segments in one message: 3 bit/s/Hz, which needs a ratio of 7
+    decoded = (x >= 7 * (1 + y)) | ((y >= 7 * (1 + x)) & (x >= 7 * (1 + residual * y)))
+    expected = decoded.mean()
+    error = math.sqrt(expected * (1 - expected) * 2 / draws)  # of both simulations
+    assert abs(found - expected) <= 4.5 * error
+
+
 def test_a_pair_shares_its_airtime_and_each_spends_its_energy():
     section = RadioSection(users_per_slot=2)
     channel, single = build_channel(section), outage_channel(RadioSection())

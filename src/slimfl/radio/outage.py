@@ -63,7 +63,7 @@ class OutageChannel:
         """The state of correlated parts; empty in the paper's case."""
         count = _count(population.ids)
         state = self.process.start(seed, count) if self.process else {}
-        if self.shadowing_correlation and self._shadows:
+        if self.shadowing_correlation and self.has_shadowing:
             state["shadow"] = shadow(seed, 0, count)
         return state
 
@@ -78,7 +78,7 @@ class OutageChannel:
         sigma_db = _of_case([np.float64(self._sigma_db(case)) for case in cases], chosen)
         del cases, chosen  # free the losses of a million devices before their gains are drawn
         gains, later, after = self._fading_gains(state, seed, round, ids)
-        if self._shadows:
+        if self.has_shadowing:
             factor, after = self._shadow(state, after, sigma_db, seed, round, ids)
             gains *= factor
             later = None if later is None else later * factor[:, None]
@@ -220,8 +220,8 @@ class OutageChannel:
         return decoded, used
 
     @property
-    def _shadows(self) -> bool:
-        """True if there is any shadowing."""
+    def has_shadowing(self) -> bool:
+        """True if there is any shadowing, given or the path loss model's own."""
         nowhere = np.array([100.0])
         return any(self._sigma_db(case) > 0 for case in self.path_loss.cases(nowhere))
 

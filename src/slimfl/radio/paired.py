@@ -70,6 +70,8 @@ class PairedChannel:
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """For identical devices: closed form for one message under Rayleigh, else simulated.
 
+        The closed form knows no shadowing and no residual interference.
+
         None if devices differ, or if their number is odd, as one then sends alone.
         """
         ratio = np.unique(self.alone.noise_to_power(devices))
@@ -78,7 +80,7 @@ class PairedChannel:
         if len(devices) % 2:
             return None
         coding, c_over_p = _superposed(signal), float(ratio[0])
-        if len(coding.split) == 1 and self._papers_fading:
+        if len(coding.split) == 1 and not coding.residual and self._papers_fading:
             rates = coding.spectral_efficiencies * 2
             found = np.array([two_device_probabilities((rates[0], rates[1]), (c_over_p,) * 2)[0]])
         else:
@@ -95,7 +97,7 @@ class PairedChannel:
     def _papers_fading(self) -> bool:
         from slimfl.radio.fading import Rayleigh
 
-        return self.alone.fading == Rayleigh() and not self.alone.shadowing_db
+        return self.alone.fading == Rayleigh() and not self.alone.has_shadowing
 
     def _drawn_gains(self, devices: Population, number: int) -> Floats:
         """Gains of many links with the devices' distribution."""
