@@ -7,7 +7,7 @@ import pytest
 
 from slimfl.config import RadioSection
 from slimfl.population import Population
-from slimfl.radio import MovingChannel, build_channel, outage_channel, signal
+from slimfl.radio import MovingChannel, build_channel, heard, outage_channel, signal
 
 
 def at(distances):
@@ -68,3 +68,21 @@ def test_nothing_is_expected_of_devices_that_move():
     section = RadioSection(speed_m_s=1.0)
     sent = signal(section, ((0,), (1,)), 2)
     assert build_channel(section).probabilities(at([50.0]), sent) is None
+
+
+def test_the_global_model_is_heard_where_the_update_is_sent_from():
+    """Without fading, exactly the devices within a radius hear it, in the first round too."""
+    section = RadioSection(
+        fading="none", speed_m_s=10.0, area_radius_m=300.0, downlink="lossy",
+        downlink_power_dbm=20.0, downlink_spectral_efficiency=1.0,
+    )  # fmt: skip
+    # at 1 bit/s/Hz the ratio of signal to noise must be 1: 20 dBm - 25 log10(d) = -40 dBm
+    reach_m = 10 ** ((20 + 40) / 25)
+    channel, devices = build_channel(section), at(reach_m + np.linspace(-15, 15, 40))
+    state = channel.start(devices, 7)
+    for number in (1, 2, 3):
+        found = heard(section, channel, state, number, devices, 7)
+        _, state = channel.links(state, number, devices, 7)
+        expected = [math.hypot(*place) <= reach_m for place in state["place_m"]]
+        assert found.tolist() == expected, f"round {number}"
+        assert 0 < sum(expected) < len(expected)

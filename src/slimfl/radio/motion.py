@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slimfl.population import Population
 from slimfl.radio.channel import Channel
+from slimfl.radio.downlink import DOWNLINK
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.signals import Signal
 from slimfl.rng import generator
@@ -54,9 +55,9 @@ class MovingChannel:
     def links(
         self, state: State, round: int, devices: Population, seed: int
     ) -> tuple[Links, State]:
-        """All devices walk before every round but the first."""
+        """All devices walk before every round but the first, and hear where they send from."""
         place, target = state["place_m"], state["target_m"]
-        if round > 1:
+        if round % DOWNLINK > 1:
             place, target = self._walk(place, target, float(state["radius_m"][0]), seed, round)
         distance = np.maximum(np.hypot(*place[devices.ids].T), NEAREST_M)
         inner = {name: value for name, value in state.items() if not name.endswith("_m")}
