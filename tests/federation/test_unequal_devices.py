@@ -225,8 +225,22 @@ def test_a_split_per_device_needs_to_know_the_gains(monkeypatch):
         Simulation(experiment, channel=Deaf(), engine=choose)
 
 
-def test_expected_shares_are_what_arrives():
-    sim = simulation(radio__split="per-device", rounds=2000)
+URBAN = {
+    "radio__path_loss": "umi",
+    "radio__shadowing_db": 0.0,
+    "radio__noise_dbm": -90.0,
+}
+
+
+def test_no_shares_are_expected_if_the_split_follows_a_line_of_sight_that_is_drawn():
+    """Each device's split is for its own state of the link, known only once it is drawn."""
+    assert "expected_shares" not in simulation(radio__split="per-device", **URBAN).provenance()
+    assert "expected_shares" in simulation(**URBAN).provenance()
+
+
+@pytest.mark.parametrize("keys", [{}, {**URBAN, "radio__line_of_sight": "never"}])
+def test_expected_shares_are_what_arrives(keys):
+    sim = simulation(radio__split="per-device", rounds=2000, **keys)
     expected = sim.provenance()["expected_shares"]
     delivered = np.zeros(2)
     rounds = 400

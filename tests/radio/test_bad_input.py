@@ -81,6 +81,18 @@ WRONG = {
         {"max_attempts": 4, "model": "rate-adaptive"},
         "radio.max_attempts = 1",
     ),
+    "a split per device in a shadow": (
+        {"split": "per-device", "shadowing_db": 4},
+        "radio.shadowing_db = 0",
+    ),
+    "a split per device in 3gpp's own shadow": (
+        {"split": "per-device", "path_loss": "umi", "line_of_sight": "always"},
+        "radio.shadowing_db = 0",
+    ),
+    "a learned split in 3gpp's own shadow": (
+        {"split": "learned", "path_loss": "uma"},
+        "radio.shadowing_db = 0",
+    ),
     "symbols of short parameters": (
         {"decoder": "waveform", "bits_per_parameter": 16},
         "bits_per_parameter",

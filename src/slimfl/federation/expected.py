@@ -38,8 +38,9 @@ def delivery_probabilities(
 ) -> Floats | None:
     """[device, segment]: how often each segment of an asked device arrives, in the first round.
 
-    None where the channel has no closed form, devices measure their gains, or the split is learned.
-    A device that cannot be reached delivers nothing; `federation.dropout` is not included.
+    None where the channel has no closed form, devices measure their gains, or the split is learned
+    or follows a line of sight that is drawn. A device that cannot be reached delivers nothing;
+    `federation.dropout` is not included.
     """
     if experiment.radio.gains == "measured" or experiment.radio.split == "learned":
         return None
@@ -47,6 +48,9 @@ def delivery_probabilities(
     maker = signals or SignalMaker(experiment.radio, segments)
     ratios = np.ones(len(population))
     if maker.per_device:
+        urban = experiment.radio.path_loss in ("umi", "uma")
+        if urban and experiment.radio.line_of_sight == "drawn":
+            return None  # a device splits its power by whether it is in line of sight
         ratios = mean_noise_to_power(channel, population)
     rows, messages = [], []
     for row, device in enumerate(population):

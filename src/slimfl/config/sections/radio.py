@@ -277,13 +277,14 @@ class RadioSection(Section):
         )
         if self.split_for_each_device and not (
             alone
-            and not self.shadowing_db
+            and not self.has_shadowing
             and not self.residual_interference
             and self.max_attempts == 1
         ):
             raise ValueError(
-                f'radio.split = "{self.split}" needs Rayleigh fading, the outage decoder, '
-                "superposition and one attempt; set these, or give one split for all devices"
+                f'radio.split = "{self.split}" needs Rayleigh fading, radio.shadowing_db = 0 (umi '
+                "and uma have shadowing of their own), the outage decoder, superposition, perfect "
+                "cancellation and one attempt; set these, or give one split for all devices"
             )
         if self.split_objective == "weighted" and not self.split_for_each_device:
             raise ValueError(
@@ -302,6 +303,13 @@ class RadioSection(Section):
     def split_for_each_device(self) -> bool:
         """Whether every device has a split of its own."""
         return self.split in ("per-device", "learned")
+
+    @property
+    def has_shadowing(self) -> bool:
+        """Whether there is any shadowing, given or the path loss model's own."""
+        if self.shadowing_db is None:
+            return self.path_loss in ("umi", "uma")
+        return self.shadowing_db > 0
 
     @property
     def frequency_selective(self) -> bool:
