@@ -1,11 +1,14 @@
 """The torch engine: the same numbers for any number of threads, and torch left alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import slimfl
 from slimfl.data import synthetic
+from slimfl.methods.slimfl import SlimFL
 
 DATASET = synthetic(train=400, test=450, size=8)
 SETTINGS = {"dataset": DATASET, "rounds": 2, "training__steps": 3, "engine": "torch"}
@@ -90,6 +93,36 @@ def test_cohorts_give_the_numbers_of_side_by_side(monkeypatch):
     np.testing.assert_allclose(as_cohorts.parameters, side_by_side.parameters, atol=1e-5)
     for a, b in zip(as_cohorts.lines, side_by_side.lines, strict=True):
         assert a["training_loss"] == pytest.approx(b["training_loss"], rel=1e-4)
+
+
+class UnequalWeights(SlimFL):
+    """Devices with an even number learn from half width alone, the others from full width."""
+
+    def assign(self, device, round, random):
+        weights = (0.0, 1.0) if device.id % 2 else (1.0, 0.0)
+        return replace(super().assign(device, round, random), weights=weights)
+
+
+def test_a_device_learns_with_its_own_loss_weights_whoever_trains_beside_it():
+    sim = slimfl.Simulation(
+        slimfl.config.build({
+            "threads": 1, "engine": "torch", "federation": {"devices": 4},
+            "training": {
+                "steps": 3, "batch_size": 8, "optimiser": "sgd", "learning_rate": 0.1,
+                "optimiser_state": "fresh",
+            },
+        }),
+        dataset=DATASET, network=small_network(), method=UnequalWeights((0.5, 1.0), name="mine"),
+    )  # fmt: skip
+    assert sim.engine.cohorts_pay
+    tasks, start = sim.plan().tasks, sim.global_model
+    together = {each.device: each.parameters for each in sim.engine.train(1, start, tasks)}
+    for task in tasks:
+        (alone,) = sim.engine.train(1, start, [task])
+        np.testing.assert_allclose(together[task.device], alone.parameters, rtol=0, atol=1e-6)
+    # the columns that only the full width uses stay where they are without its loss
+    moved = [np.flatnonzero(together[device] != start) for device in (0, 1)]
+    assert len(moved[0]) < len(moved[1])
 
 
 def test_cohorts_are_chosen_for_small_steps_only():

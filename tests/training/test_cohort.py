@@ -1,5 +1,7 @@
 """A cohort with a leading device axis gives the numbers of one device after the other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from torch import nn
@@ -98,3 +100,13 @@ def test_lessons_of_another_shape_have_another_key():
     assert cohort_key(first, stepped) != cohort_key(first, None)
     shorter = schedules(TrainingSection(steps=2, batch_size=8), all_widths, 1)[0]
     assert cohort_key(first, None) != cohort_key(shorter, None)
+
+
+def test_lessons_with_other_weights_or_learning_rates_have_another_key():
+    """The cohort takes both from its first device."""
+    section = TrainingSection(epochs=1, batch_size=8)
+    first = schedules(section, LocalWork((0, 1, 2)), 1)[0]
+    weighted = schedules(section, LocalWork((0, 1, 2), weights=(0.0, 0.5, 0.5)), 1)[0]
+    assert cohort_key(first, None) != cohort_key(weighted, None)
+    slower = replace(first, learning_rates=first.learning_rates / 2)
+    assert cohort_key(first, None) != cohort_key(slower, None)

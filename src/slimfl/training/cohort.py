@@ -24,10 +24,15 @@ from slimfl.training.steps import check_losses, step
 
 
 def cohort_key(schedule: LocalSchedule, state: OptimiserState | None) -> Hashable:
-    """Schedules with the same key can be trained as one cohort."""
+    """Schedules with the same key can be trained as one cohort.
+
+    The key has everything that the cohort takes from its first schedule.
+    """
     return (
         schedule.step,
         schedule.options,
+        schedule.weights,
+        schedule.learning_rates.tobytes(),
         schedule.batch_offsets.tobytes(),
         schedule.visits.tobytes(),
         tuple(state) if state else (),
