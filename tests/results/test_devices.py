@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from slimfl.errors import RequestError
 from slimfl.population import Population, write_devices
 from slimfl.report import devices_tables
 from slimfl.report.pages.run_report import page
-from slimfl.results import delivery, device_summary, group, group_device_summaries
+from slimfl.results import delivery, device_summary, group, group_device_summaries, run_summary
 
 MISSING = {"offline": [3], "outage of segment 1": [1], "not able": [2]}
 LABELS = {"0.5x": [0.9, 0.1], "1.0x": [0.8, None]}
@@ -55,6 +56,51 @@ def test_who_was_heard(run):
 def test_a_refused_update_is_not_heard(run):
     told = delivery(run(refused=[0], name="other").lines, 4)
     assert told.heard.tolist() == [0, 0, 0, 0]
+
+
+def test_every_task_of_an_asynchronous_device_counts(run):
+    """Device 0 ends four tasks, one of them with an update; older runs count it once."""
+    asynchronous = {
+        "federation__devices": 4,
+        "population__preset": "cell",
+        "time__mode": "asynchronous",
+    }
+    counted = run(
+        name="counted",
+        experiment=asynchronous,
+        silent=[0, 3],
+        silent_tasks=[3, 2],
+        missing_tasks={"offline": 4, "no answer": 1, "outage of segment 1": 1},
+    )
+    assert delivery(counted.lines, 4).asked.tolist() == [8, 2, 2, 4]
+    assert run_summary(counted).segments[0].asked == 2 * (2 + 5)
+    assert run_summary(counted).missing["offline"] == 8
+    assert device_summary(counted).missing["offline"] == 8 / 16
+    older = run(name="older", experiment=asynchronous)
+    assert delivery(older.lines, 4).asked.tolist() == [2, 2, 2, 2]
+    assert run_summary(older).segments[0].asked == 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"silent": [3]}, "together"),
+        ({"silent": [3, 3], "silent_tasks": [1, 1], "missing_tasks": {}}, "different devices"),
+        ({"silent": [3, 0], "silent_tasks": [1], "missing_tasks": {}}, "one value for each"),
+        ({"silent": [0], "silent_tasks": [1], "missing_tasks": {}}, "dropped_out"),
+        ({"silent": [3, 9], "silent_tasks": [1, 1], "missing_tasks": {}}, "some of devices"),
+        ({"silent": [3], "silent_tasks": [10**20], "missing_tasks": {}}, "silent_tasks"),
+    ],
+)
+def test_impossible_counts_of_tasks_are_refused(run, changes, reason):
+    asynchronous = {"federation__devices": 4, "time__mode": "asynchronous"}
+    with pytest.raises((RequestError, ValueError), match=reason):
+        run(experiment=asynchronous, **changes)
+
+
+def test_only_asynchronous_rounds_count_tasks(run):
+    with pytest.raises(RequestError, match="asynchronous"):
+        run(silent=[3], silent_tasks=[2], missing_tasks={})
 
 
 def test_reasons_are_shares_of_the_times_that_devices_were_asked(run):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from slimfl.engines import Update
 from slimfl.errors import RequestError, RunError
 from slimfl.federation.clock.buffers import Landed, SegmentBuffers, mean_staleness, moved_to
+from slimfl.federation.clock.ended_tasks import task_fields
 from slimfl.federation.clock.flights import Flight, packed, unpacked
 from slimfl.federation.clock.recorded import battery_fields, differing
 from slimfl.federation.clock.synchronous import no_round_time
@@ -264,6 +265,7 @@ class AsynchronousRounds:
             "compute_energy_j": fsum(each.compute_j for each in ended),
             "staleness": staleness,
             **self._optional_fields(ended),
+            **task_fields(ended, _sent(plan), book.arrived),
             **battery_fields([each.device for each in ended], simulation.batteries),
         }
         scores = simulation.scores(simulation.round)
@@ -396,3 +398,8 @@ class AsynchronousRounds:
             self.waiting[number] = flight
             landed = self._landed(flight, number)
             self.buffers.waiting.append((landed, tuple(np.flatnonzero(row).tolist())))
+
+
+def _sent(plan: Plan) -> list[tuple[int, ...]]:
+    """The segments that each device of a plan sends."""
+    return [signal.segments_decoded(len(signal.messages)) for signal in plan.signals]

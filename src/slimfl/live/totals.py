@@ -46,7 +46,7 @@ class Totals:
         self._sums = [before + cost for before, cost in zip(self._sums, costs, strict=True)]
         self._delivered = [a + b for a, b in zip(self._delivered, line.delivered, strict=True)]
         self._bits = [a + b for a, b in zip(self._bits, line.bits_sent, strict=True)]
-        self._asked += len(line.devices) + len(line.dropped_out)
+        self._asked += line.asked
         self._refused += len(line.refused)
         row = [[_short(each) for each in accuracy] or 0, *map(_short, self._sums)]
         return json.dumps(row, separators=(",", ":"), allow_nan=False)

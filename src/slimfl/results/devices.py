@@ -32,15 +32,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Delivery:
-    """How often each device was asked, and how often something of it was merged."""
+    """How often each device was asked, and how often something of it was merged.
+
+    With asynchronous devices, every task counts.
+    """
 
     asked: NDArray[np.int64]
     heard: NDArray[np.int64]
-    """Number of rounds in which at least its first segment was merged."""
+    """How often at least its first segment was merged."""
 
     @property
     def share(self) -> Floats:
-        """Share of rounds in which an asked device was heard; NaN for devices never asked."""
+        """How often a device was heard when it was asked; NaN for devices never asked."""
         return np.where(self.asked > 0, self.heard / np.maximum(self.asked, 1), np.nan)
 
 
@@ -73,7 +76,11 @@ def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
     asked, heard = np.zeros(devices, np.int64), np.zeros(devices, np.int64)
     for line in lines:
         not_able = (line.missing or {}).get(NOT_ABLE, [])
-        np.add.at(asked, [*line.devices, *line.dropped_out, *not_able], 1)
+        np.add.at(asked, [*line.devices, *not_able], 1)
+        if line.silent is not None and line.silent_tasks is not None:
+            asked[line.silent] += line.silent_tasks
+        else:
+            asked[line.dropped_out] += 1
         refused = {*line.refused}
         merged = [
             device
@@ -92,7 +99,7 @@ def device_summary(record: RunRecord) -> DeviceSummary | None:
     told = delivery(lines, record.experiment.federation.devices)
     counts: Counter[str] = Counter()
     for line in lines:
-        counts.update({why: len(ids) for why, ids in (line.missing or {}).items()})
+        counts.update(line.missing_counts)
     total = max(int(told.asked.sum()), 1)
     return DeviceSummary(
         missing={why: counts[why] / total for why in sorted(counts)},

@@ -182,7 +182,7 @@ def run_summary(record: RunRecord) -> RunSummary:
 def _missing(lines: list[RoundRecord]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for line in lines:
-        counts.update({why: len(devices) for why, devices in (line.missing or {}).items()})
+        counts.update(line.missing_counts)
     return dict(sorted(counts.items()))
 
 
@@ -202,7 +202,7 @@ def _segment(lines: list[RoundRecord], segment: int) -> Segment:
         return float(sum(line[key][segment] for line in lines)) / 8e6
 
     sent = megabytes("bits_sent")
-    asked = sum(len(line.devices) + len(line.dropped_out) for line in lines)
+    asked = sum(line.asked for line in lines)
     delivered = sum(line.delivered[segment] for line in lines)
     return Segment(
         sent, megabytes("bits_decoded"), megabytes("bits_dropped"), delivered, asked if sent else 0

@@ -146,7 +146,7 @@ def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Resu
 
 
 def _heard(record: RunRecord) -> float:
-    asked = sum(len(line.devices) + len(line.dropped_out) for line in record.lines)
+    asked = sum(line.asked for line in record.lines)
     return 100 * sum(line.delivered[0] for line in record.lines) / max(asked, 1)
 
 

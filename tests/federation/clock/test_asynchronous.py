@@ -4,6 +4,7 @@ import heapq
 import json
 import random
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from slimfl.federation import RunFolder, Simulation, run
 from slimfl.federation.clock.under_way import assignment, plain
 from slimfl.methods import method
 from slimfl.methods.method import full_assignment
+from slimfl.results import delivery, device_summary, load, run_summary
 
 BASE = {
     "rounds": 6,
@@ -129,6 +131,54 @@ def test_every_segment_has_its_own_buffer():
             assert (line["staleness"][segment] is not None) == bool(times)
         merges += flushed
     assert merges[0] > merges[1] > 0
+
+
+FAST_AND_SLOW = [
+    {"name": "fast", "share": 0.5, "macs_per_s": 1e10, "availability": 0.8},
+    {"name": "slow", "share": 0.5, "macs_per_s": 2e9, "battery_j": 2e-3},
+]
+
+
+def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
+    """Fast devices end several tasks before a merge; some of them in silence, or not reached."""
+    from slimfl.federation.asynchronous import AsynchronousRounds
+
+    tasks = []
+    land = AsynchronousRounds._land
+    monkeypatch.setattr(
+        AsynchronousRounds,
+        "_land",
+        lambda self, flight: (tasks.append(flight), land(self, flight))[1],
+    )
+    described = experiment(
+        {
+            "rounds": 12,
+            "training": {"steps": 1, "batch_size": 2},
+            "federation": {"devices": 6, "dropout": 0.4},
+            "population": {"classes": FAST_AND_SLOW},
+        },
+        concurrency=6,
+        buffer=24,
+    )
+    carried_out(described, tmp_path / "run")
+    record = load(tmp_path / "run")  # it reads back what it wrote
+    row, told = run_summary(record), delivery(record.lines, 6)
+    by_device = Counter(each.device for each in tasks)
+    heard = Counter(each.device for each in tasks if each.decoded)
+    assert max(by_device.values()) > 2 * len(record.lines)
+    assert told.asked.tolist() == [by_device[device] for device in range(6)]
+    assert told.heard.tolist() == [heard[device] for device in range(6)]
+    for segment, arrived in enumerate(row.segments):
+        assert arrived.asked == len(tasks)
+        # one message per segment
+        assert arrived.delivered == sum(each.decoded > segment for each in tasks)
+    reasons = Counter(each.reason for each in tasks if each.reason)
+    assert {"offline", "no answer", "battery"} == {*reasons}
+    reasons |= Counter(f"outage of segment {n.decoded + 1}" for n in tasks
+                       if not n.reason and n.decoded < 2)  # fmt: skip
+    assert row.missing == dict(sorted(reasons.items()))
+    shares = device_summary(record).missing
+    assert shares == {why: count / len(tasks) for why, count in sorted(reasons.items())}
 
 
 def test_a_channel_with_a_memory_is_refused():

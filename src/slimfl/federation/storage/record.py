@@ -33,6 +33,7 @@ Amount = Annotated[float, Field(ge=0, le=MOST)]
 Number = Annotated[float, Field(ge=-MOST, le=MOST)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=10**30)]
+Tasks = Annotated[int, Field(ge=1, le=10**9)]
 Reason = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9 -]+$")]
 
 
@@ -127,6 +128,13 @@ class RoundRecord(_Part):
     """Devices whose battery is empty after the round; absent where no device has one."""
     staleness: list[Amount | None] | None = None
     """Asynchronous: for each segment, the mean staleness of what was merged; None if nothing."""
+    silent: list[Count] | None = None
+    """Asynchronous: devices with tasks that ended without an update. Recorded, like the next two,
+    if a device ended several tasks; `devices` then names it once per update."""
+    silent_tasks: list[Tasks] | None = None
+    """For each of `silent`, the number of such tasks."""
+    missing_tasks: dict[Reason, Tasks] | None = None
+    """The number of tasks by the reason why something of them is missing."""
     missing: dict[Reason, list[Count]] | None = None
     """Devices by the reason why something of theirs is missing; recorded if devices differ."""
     label_accuracy: dict[str, list[Share | None]] | None = None
@@ -136,6 +144,20 @@ class RoundRecord(_Part):
     stopped_by: str | None = None
     """The callback that ended the run after this round, or `no device left`."""
     seconds: Seconds
+
+    @property
+    def asked(self) -> int:
+        """How often a device was given work; with asynchronous devices, the tasks that ended."""
+        if self.silent_tasks is not None:
+            return len(self.devices) + sum(self.silent_tasks)
+        return len(self.devices) + len(self.dropped_out)
+
+    @property
+    def missing_counts(self) -> dict[str, int]:
+        """How often something was missing, by reason; empty if no reasons are recorded."""
+        if self.missing_tasks is not None and self.missing is not None:
+            return dict(self.missing_tasks)
+        return {why: len(devices) for why, devices in (self.missing or {}).items()}
 
     def misfit(self, experiment: Experiment) -> str | None:
         """What is wrong in a record of this experiment; None if it fits."""
@@ -149,6 +171,7 @@ class RoundRecord(_Part):
             self._segments_misfit(len(names))
             or self._devices_misfit(experiment.federation.devices)
             or self._repetition(experiment.time.mode == "asynchronous")
+            or self._tasks_misfit(experiment.time.mode == "asynchronous")
         )
 
     def _segments_misfit(self, segments: int) -> str | None:
@@ -189,6 +212,19 @@ class RoundRecord(_Part):
         asked = [*heard, *self.dropped_out]
         if len(set(asked)) < len(asked):
             return "devices and dropped_out must be different numbers"
+        return None
+
+    def _tasks_misfit(self, asynchronous: bool) -> str | None:
+        counted = (self.silent, self.silent_tasks, self.missing_tasks)
+        if all(each is None for each in counted):
+            return None
+        if not asynchronous or any(each is None for each in counted):
+            return "silent, silent_tasks and missing_tasks are of asynchronous steps, and together"
+        silent, tasks = self.silent or [], self.silent_tasks or []
+        if len(silent) != len(tasks) or len({*silent}) < len(silent):
+            return "silent must be different devices, and silent_tasks one value for each"
+        if not {*self.dropped_out} <= {*silent} <= {*self.devices, *self.dropped_out}:
+            return "silent must be dropped_out and some of devices"
         return None
 
 
