@@ -55,6 +55,26 @@ def test_capped_devices_train_and_send_segment_1_alone():
     assert any(2 in delivered[device] for device in able)
 
 
+@pytest.mark.parametrize("method", ["heterofl", "slimfl"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_papers_computing_cost_is_the_mean_over_devices(method, seed):
+    """Table V counts one forward pass at every trained width, in millions of multiply-adds."""
+    classes = [
+        {"name": "weak", "share": 0.9, "max_width": 0.5},
+        {"name": "strong", "share": 0.1, "max_width": 1.0},
+    ]
+    sim = simulation(method=method, seed=seed, federation__devices=10, population__classes=classes)
+    weak, strong = sim.multiply_adds[0], sim.multiply_adds[1]
+    strong += weak if method == "slimfl" else 0  # SlimFL trains the widths below its widest, too
+    assert sim.step().paper_mflops == pytest.approx((9 * weak + strong) / 10 / 1e6, rel=1e-12)
+
+
+def test_equal_devices_have_the_papers_computing_cost_to_the_last_digit():
+    for devices in (3, 7, 10):
+        sim = simulation(federation__devices=devices, population__classes=[])
+        assert sim.step().paper_mflops == sum(sim.multiply_adds) / 1e6
+
+
 def test_vanilla_of_the_full_width_is_for_capable_devices():
     sim = simulation(method="vanilla-1.0x")
     able = {*np.flatnonzero(sim.population.max_width == 1).tolist()}

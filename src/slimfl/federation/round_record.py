@@ -111,10 +111,14 @@ def _training_work(setting: Setting, book: RoundBook) -> int:
 
 
 def _paper_mflops(setting: Setting, plan: Plan) -> float:
-    """Table V's computation cost: one forward pass at every trained width, in millions."""
+    """Table V's computation cost: one forward pass at every trained width, in millions.
+
+    The mean over devices; summed as integers, so that equal devices give the value of one exactly.
+    """
     if not plan.assignments:
         return 0.0
-    return sum(setting.multiply_adds[i] for i in plan.assignments[0].widths) / 1e6
+    costs = [sum(setting.multiply_adds[i] for i in each.widths) for each in plan.assignments]
+    return sum(costs) / len(costs) / 1e6
 
 
 def _learning_rate(setting: Setting, number: int, samples: Sequence[int]) -> float | None:
