@@ -140,6 +140,14 @@ def counting(*counts):
     return fault
 
 
+def holding(samples):
+    def fault(order, message, record):
+        record.config_records[CONFIG]["samples"] = samples
+        return [Message(record, reply_to=message)]
+
+    return fault
+
+
 def other_numbers(order, message, record):
     values = record.array_records[ARRAYS][PARAMETERS].numpy().astype(np.float64)
     record.array_records[ARRAYS] = ArrayRecord({PARAMETERS: Array(values)})
@@ -164,6 +172,8 @@ MISSING = {
     "saw fewer than no image": (counting(-5, 5), "impossible counts"),
     "saw more images at half width": (counting(9, 8), "impossible counts"),
     "saw images at a third width": (counting(8, 8, 8), "impossible counts"),
+    "claims more samples than it was given": (holding(2**50), "1125899906842624 samples"),
+    "claims a single sample": (holding(1), "reports 1 samples"),
     "counts images in parts": (counting(0.5, 8.0), "not one of slimfl's"),
     "lets another node answer": (another_node, "another node answered"),
 }
@@ -398,6 +408,9 @@ def test_a_device_may_bring_its_own_data(tmp_path):
         line["multiply_adds"] == expected["multiply_adds"]
     )  # they tell how many samples they hold
     np.testing.assert_array_equal(own.global_model, shared.global_model)
+    # only the device knows how many samples it holds
+    grid.faults = {2: holding(12_345)}
+    assert own.step()["devices"] == [0, 1, 2, 3]
 
 
 def test_devices_elsewhere_are_not_told_where_this_machine_has_its_data():

@@ -59,6 +59,9 @@ class FlowerEngine:
         self.width_count = len(experiment.model.widths)
         self.moments = workload.dataset.normalisation(experiment.data.normalise)
         self.data_sha256 = workload.dataset.checksum
+        # devices that bring their own data alone know how many samples they hold
+        own_data = experiment.data.partition == "own"
+        self.samples = None if own_data else workload.partition.sizes
         self.description = config.dump(experiment)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
         self._connect = connect
@@ -101,7 +104,8 @@ class FlowerEngine:
                 return self.late(device)
             return Missing(device, f"it failed: {reply.error.reason or reply.error.code}")
         try:
-            answer = Answer.read(reply.content, order, self.width_count)
+            samples = None if self.samples is None else int(self.samples[device])
+            answer = Answer.read(reply.content, order, self.width_count, samples)
         except BadAnswerError as error:
             return Missing(device, str(error))
         found = {name: value.shape for name, value in answer.state.items()}

@@ -113,8 +113,13 @@ class Answer:
         )
 
     @classmethod
-    def read(cls, record: RecordDict, order: Order, width_count: int) -> "Answer":
+    def read(
+        cls, record: RecordDict, order: Order, width_count: int, samples: int | None = None
+    ) -> "Answer":
         """The answer to an order; raises `BadAnswerError` for anything else.
+
+        `samples` is the number that the device holds; None if only the device knows it. With
+        `federation.average = "samples"`, a false one would decide the mean.
 
         The receiver checks shape and finiteness of the parameters, as for every engine.
         """
@@ -149,6 +154,8 @@ class Answer:
             or not _possible(update.images_seen, order.task.work, width_count)
         ):
             raise BadAnswerError("its answer has impossible counts")
+        if samples is not None and update.samples != samples:
+            raise BadAnswerError(f"it reports {update.samples} samples, and it holds {samples}")
         size = len(order.start)
         if any(
             v.shape not in ((), (size,)) or not np.isfinite(v).all() for v in answer.state.values()
