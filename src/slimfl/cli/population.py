@@ -91,7 +91,7 @@ def show_population(
 
         if seen.delivered is None:
             raise RequestError(
-                "this channel has no formula for how often devices are heard; omit --out"
+                "there is no formula for how often these devices are heard; omit --out"
             )
         save(cell_figure(seen.population, seen.delivered, first.model.widths), out)
     document = _document(seen, first.model.widths, first.method)

@@ -16,8 +16,8 @@ class Prospect:
 
     population: Population
     delivered: Floats | None
-    """[device, segment]: the probability that it arrives when the device is asked; None if the
-    channel has no closed form."""
+    """[device, segment]: the probability that it arrives when the device is asked; None if there is
+    no formula."""
 
 
 def prospect(experiment: Experiment) -> Prospect:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from slimfl.config import Experiment
-from slimfl.federation.expected import expected_shares
+from slimfl.federation.expected import expected_shares, has_formula
 from slimfl.methods import method, method_names
 from slimfl.population import Population
 from slimfl.radio import build_channel
@@ -15,8 +15,10 @@ def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[floa
     """The recorded expected share of every segment; None if unknown.
 
     Older versions recorded none. They are computed here for built-in parts; nothing that a folder
-    names is imported.
+    names is imported. Other versions recorded shares where there is no formula; these are ignored.
     """
+    if not has_formula(experiment):
+        return None
     recorded = provenance.get("expected_shares")
     segments = len(experiment.model.widths)
     if isinstance(recorded, list):
