@@ -8,9 +8,8 @@ from torch import nn
 from slimfl import config
 from slimfl.federation import Simulation
 from slimfl.methods import Arrival, Arrivals, method
-from slimfl.nn import SlimConv2d, SlimLinear, at_width, cost, segments, standalone
+from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, cost, segments, standalone
 from slimfl.nn.channel_order import permutation
-from slimfl.nn.layers import Slimmable
 from slimfl.population import Device
 
 #: HeteroFL's rates a to e, and what its published table has for MNIST.
