@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from slimfl.sweeps.sweep import sweep
 else:
     # `slimfl --help` must not wait for torch
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.api": ["load", "resume", "run"],

@@ -5,13 +5,16 @@ not wait for torch. No module of such a package may have the name of a public fu
 importing the module would replace the function in the package.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package, given the public names of each module."""
+def lazy_names(
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package, given the public names of each module."""
     homes = {name: module for module, listed in names.items() for name in listed}
 
     def first_use(name: str) -> Any:
@@ -19,4 +22,8 @@ def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[st
             return getattr(import_module(homes[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return first_use
+    def listed_names() -> list[str]:
+        # for the completion of names in a notebook
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return first_use, listed_names

@@ -96,6 +96,7 @@ AGREE = {
             "split": "per-device",
             "path_loss": "umi",
             "line_of_sight": "always",
+            "shadowing_db": 0.0,
             "noise_dbm": -90.0,
         }
     },
@@ -126,7 +127,12 @@ NO_FORMULA = {
         "radio": {"users_per_slot": 2, "downlink": "lossy", "downlink_power_dbm": 15.0}
     },
     "line of sight drawn": {
-        "radio": {"split": "per-device", "path_loss": "umi", "noise_dbm": -90.0}
+        "radio": {
+            "split": "per-device",
+            "path_loss": "umi",
+            "shadowing_db": 0.0,
+            "noise_dbm": -90.0,
+        }
     },
 }
 

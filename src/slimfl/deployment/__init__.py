@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     # a kit can be made without Flower, and a SuperLink or SuperNode starts without torch: only the
     # tasks that it hands out need it
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.deployment.server": ["server_app"],

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Update, Workload
     from slimfl.engines.choice import Choice, ChooseEngine, choose
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.engines.base": [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from slimfl.federation.storage.run_folder import RunFolder
     from slimfl.federation.updates import RefusedUpdateError
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.federation.callbacks": ["Callback"],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slimfl.nn.width_cost import WidthCost, cost, multiply_adds, output_shape
     from slimfl.nn.widths import Slimmable, active_width, at_width, channels_at
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.nn.adapt": ["slimmable"],

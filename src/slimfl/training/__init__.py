@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from slimfl.training.steps import STEPS, Forward, Step, UpdateStep, configured_step, step
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.training.cohort": ["CohortTrainer", "cohort_key"],
