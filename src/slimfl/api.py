@@ -1,6 +1,7 @@
 """The library in a few calls: run an experiment, resume one, load its results."""
 
 import copy
+import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -15,6 +16,7 @@ from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
 from slimfl.federation import Callback, RunFolder, Simulation
 from slimfl.federation import run as run_simulation
+from slimfl.federation.extending import extend, extended
 from slimfl.federation.own import require
 from slimfl.federation.trackers import check_trackers
 from slimfl.methods import Method
@@ -25,6 +27,8 @@ from slimfl.radio import Channel
 from slimfl.results import find
 from slimfl.results.records import RunRecord
 from slimfl.runs import Run, Runs, Trained
+
+log = logging.getLogger(__name__)
 
 #: The callbacks of a run: objects, or names as in the configuration.
 Watchers = Sequence[Callback | str | dict[str, Any]]
@@ -119,6 +123,7 @@ def run(
 def resume(
     path: Path | str,
     *,
+    rounds: int | None = None,
     dataset: Dataset | None = None,
     network: nn.Module | None = None,
     channel: Channel | None = None,
@@ -130,6 +135,8 @@ def resume(
 ) -> Run:
     """Resume the run in a folder; your own objects must be given again, as they are not stored.
 
+    With `rounds` it continues up to that number, also after its end; a run that ended early stays
+    ended, as one of that number would have.
     `trust` names the modules that may be imported because the folder names them. `engine` chooses
     the arithmetic; in a Flower ServerApp, that of the devices there.
     """
@@ -137,10 +144,11 @@ def resume(
     folder = RunFolder.open(Path(path))
     objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
     require(folder.provenance(), {kind for kind, one in objects.items() if one is not None})
-    check_trackers(folder.experiment().track)
+    experiment = folder.experiment() if rounds is None else extended(folder, rounds)
+    check_trackers(experiment.track)
     with trusting(_modules(trust)):
         sim = Simulation(
-            folder.experiment(),
+            experiment,
             dataset=dataset,
             network=network,
             channel=channel,
@@ -148,6 +156,9 @@ def resume(
             engine=engine,
         )
         sim.check_provenance(folder.provenance())
+        if rounds is not None:
+            for remark in extend([folder], rounds):
+                log.warning("%s", remark)
         return _finish(sim, folder, [*callbacks, *([ProgressCallback()] if progress else [])])
 
 

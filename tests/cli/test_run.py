@@ -241,3 +241,27 @@ def test_a_method_that_was_set_is_the_one_that_runs(here, tmp_path, option):
     )  # fmt: skip
     assert status == 0, error
     assert [run["method"] for run in json.loads(out)["runs"]] == ["vanilla-1.0x"]
+
+
+def test_a_finished_group_gets_more_rounds(here, tmp_path):
+    assert here("run", *TINY, "--seed", "0,1", "--out", "short")[0] == 0
+    status, out, error = here("resume", "short", "--rounds", 3, "--json")
+    assert status == 0, error
+    assert [run["rounds_done"] for run in json.loads(out)["runs"]] == [3, 3]
+    assert here("run", *TINY, "--rounds", 3, "--seed", "0,1", "--out", "whole")[0] == 0
+    for name in ("slimfl-seed0", "slimfl-seed1"):
+        assert_same(tmp_path / "short" / name, tmp_path / "whole" / name)
+
+
+def test_a_group_in_which_one_run_cannot_have_the_rounds_stays_as_it_is(here, tmp_path):
+    assert here("run", *TINY, "--rounds", 1, "--out", "g")[0] == 0
+    assert here("run", *TINY, "--seed", 1, "--out", "g")[0] == 0
+    status, _, error = here("resume", "g", "--rounds", 1)
+    assert status == 2
+    assert error.count("\n") == 1
+    assert "slimfl-seed1 cannot have 1 rounds: it has already done 2" in error
+    status, _, error = here("resume", "g", "--rounds", 0)
+    assert status == 2
+    assert error.count("\n") == 1
+    texts = [(tmp_path / f"g/slimfl-seed{seed}/experiment.toml").read_text() for seed in (0, 1)]
+    assert ["rounds = 1\n" in text for text in texts] == [True, False]

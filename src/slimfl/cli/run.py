@@ -170,6 +170,13 @@ def run(
 
 def resume(
     run: Annotated[Path, typer.Argument(help="A run folder, or a folder of runs.")],
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            help="Continue up to this number of rounds, also after a finished run.",
+            show_default="as many as the run was started with",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     superlink: SuperLinkOption = None,
     root_certificates: Certificates = None,
@@ -177,17 +184,18 @@ def resume(
     on: On = None,
     json: Json = False,
 ) -> None:
-    """Continue runs that are not finished.
+    """Continue runs that are not finished, or lengthen runs.
 
     The numbers are the same as those of a run that was never stopped.
     """
     from slimfl.errors import RequestError
+    from slimfl.federation.extending import extend
     from slimfl.federation.trackers import check_trackers
     from slimfl.results import load
     from slimfl.sweeps.group import existing_group
 
     allow(trust)
-    command = _resume_command(run, superlink, root_certificates, data_dir)
+    command = _resume_command(run, superlink, root_certificates, data_dir, rounds)
     with resumed_by(command), existing_group(run) as folders:
         for folder in folders:
             if folder.intact_metrics().damage is None:  # otherwise rounds are run again
@@ -202,6 +210,10 @@ def resume(
             )
         if on:
             _check_place(on, experiments)
+        if rounds is not None:
+            for remark in extend(folders, rounds):
+                aside().print(remark, highlight=False, soft_wrap=True)
+        if on:
             _side_by_side(folders, on, data_dir)
         else:
             _carry_out(folders, data_dir, link)
@@ -213,6 +225,7 @@ def _resume_command(
     superlink: str | None,
     certificates: Path | None,
     data_dir: Path | None = None,
+    rounds: int | None = None,
 ) -> str:
     """The command that resumes a folder in the same way."""
     import shlex
@@ -223,6 +236,7 @@ def _resume_command(
         "--superlink": superlink,
         "--root-certificates": certificates,
         "--data-dir": data_dir,
+        "--rounds": rounds,  # a kill may come before all runs have their new number
     }
     given = [word for key, value in options.items() if value for word in (key, str(value))]
     given += [word for module in trusted() for word in ("--trust", module)]

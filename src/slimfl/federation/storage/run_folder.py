@@ -91,6 +91,17 @@ class RunFolder:
         record.check_provenance(provenance, self.path / EXPERIMENT)
         return tree, provenance
 
+    def with_rounds(self, rounds: int) -> Experiment:
+        """The experiment with another number of rounds; refused if there is no such one."""
+        return config.build({**self._tree()[0], "rounds": rounds})
+
+    def change_rounds(self, rounds: int) -> None:
+        """Write another number of rounds into the experiment; nothing else changes."""
+        with self.writing():
+            experiment = self.with_rounds(rounds)
+            contents = config.dump(experiment, **self.provenance()).encode()
+            write_atomically(self.path / EXPERIMENT, contents)
+
     def metrics(self) -> list[RoundRecord]:
         """The lines of all complete rounds; an incomplete last line is left out."""
         found = self.intact_metrics()
