@@ -19,6 +19,7 @@ from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
 from slimfl.cli.export import export, pick
 from slimfl.cli.interrupts import interrupts_raise
+from slimfl.cli.keys import keys
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.population import population
 from slimfl.cli.radio import link
@@ -61,7 +62,7 @@ def options(
 
 
 for command in (
-    run, resume, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
+    run, resume, keys, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")

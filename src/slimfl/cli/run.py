@@ -84,7 +84,11 @@ def run(
     root_certificates: Certificates = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set any other key, e.g. radio.noise_dbm=-40; may be repeated."),
+        typer.Option(
+            "--set",
+            help="Set any other key, e.g. radio.noise_dbm=-40 (`slimfl keys` lists them); may be "
+            "repeated.",
+        ),
     ] = None,
     grid: Annotated[
         list[str] | None,

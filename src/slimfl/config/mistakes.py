@@ -90,7 +90,7 @@ def _nearest(dotted: str, siblings: list[str]) -> str:
     near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
         by_last[k] for k in difflib.get_close_matches(last, by_last, 1)
     ]
-    return f"; did you mean {near[0]!r}?" if near else "; see `slimfl run --help` for the keys"
+    return f"; did you mean {near[0]!r}?" if near else "; `slimfl keys` lists the keys"
 
 
 def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
