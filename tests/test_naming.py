@@ -114,6 +114,42 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(module, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.fixture
+def in_a_folder(tmp_path, monkeypatch):
+    """A current folder that Python does not search, as for an installed command."""
+    folder = tmp_path / "current"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    yield folder
+    sys.modules.pop("nearby", None)
+
+
+def test_the_current_folder_is_searched_for_trusted_names_and_comes_last(module, in_a_folder):
+    (in_a_folder / "nearby.py").write_text("class Part:\n    pass\n")
+    (in_a_folder / "stranger.py").write_text("class Part:\n    near = True\n")
+    before = list(sys.path)
+    with pytest.raises(RequestError, match="--trust"):
+        resolve("nearby:Part")
+    assert sys.path == before
+    with naming.trusting(["nearby", "stranger"]):
+        assert resolve("nearby:Part").__module__ == "nearby"
+        assert not hasattr(resolve("stranger:Part"), "near")
+    assert sys.path == [*before, str(in_a_folder)]
+
+
+def test_a_module_that_is_nowhere_says_where_it_was_looked_for(module, in_a_folder):
+    (in_a_folder / "nearby.py").write_text("import absent_of_nearby\n")
+    names = ["absent", "stranger", "nearby"]
+    with naming.trusting(names):
+        for name, missing in (("absent.x:Part", "absent"), ("stranger.x:Part", "stranger.x")):
+            with pytest.raises(RequestError, match=f"no module '{missing}' among") as caught:
+                resolve(name)
+            assert str(in_a_folder) in str(caught.value)
+        with pytest.raises(RequestError, match=r"\(ModuleNotFoundError: No module named 'absent_"):
+            resolve("nearby:Part")
+
+
 @pytest.mark.parametrize("bad", ["", "a,b", "a b", "a:b", "../a", "a.", 5])
 def test_trust_takes_names_of_modules(bad):
     with pytest.raises(RequestError, match="--trust"), naming.trusting([bad]):

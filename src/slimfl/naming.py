@@ -2,7 +2,8 @@
 
 A name in a file may come from a stranger, and importing a module runs its code. So only trusted
 modules are imported: those allowed by `--trust`, by `slimfl.trust`, or typed by the user. What was
-imported is checked before it is called.
+imported is checked before it is called. A trusted module may also be in the current folder; an
+installed one of the same name wins.
 
 The list of trusted modules is an environment variable, which worker processes inherit and run
 folders cannot set.
@@ -16,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -119,11 +121,32 @@ def _in_standard_library(module: str) -> bool:
 
 def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
+    here = _search_current_folder()
     try:
         return getattr(importlib.import_module(module), attribute)
     except Exception as error:  # the module may raise anything while it is imported
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise RequestError(
+                f"{kind} {name!r} cannot be imported: there is no module {error.name!r} among the "
+                f"installed packages, in PYTHONPATH or in the current folder{here}; go to the "
+                "folder that contains it, or install it"
+            ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise RequestError(f"{kind} {name!r} cannot be imported ({reason})") from error
+
+
+def _search_current_folder() -> str:
+    """Let imports find modules in the current folder, after all others; returns it for a message.
+
+    Python does so for scripts and `python -m`, but not for an installed command.
+    """
+    try:
+        here = str(Path.cwd())
+    except OSError:  # it was deleted
+        return ""
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    return f" ({here})"
 
 
 #: The options of a part as JSON text: hashable, and the same in every process.

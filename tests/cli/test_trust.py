@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import tomli_w
@@ -145,6 +146,31 @@ def test_a_trusted_module_is_used_here_and_in_workers_and_leaves_no_trace(
     refused(here("resume", folder, *place), "--trust shared.networks")
     status, _, error = here("resume", folder, "--trust", "shared.networks", *place)
     assert status == 0, error
+
+
+@pytest.mark.parametrize("place", [(), ("--on", "local")], ids=["here", "workers"])
+def test_the_installed_command_finds_trusted_modules_in_the_current_folder(tmp_path, place):
+    code = textwrap.dedent(NETWORKS.format(marker=str(tmp_path / "marker")))
+    (tmp_path / "mylab").mkdir()
+    (tmp_path / "mylab" / "networks.py").write_text(code)
+    (tmp_path / "mine.toml").write_text(tomli_w.dumps(experiment("mylab.networks:small")))
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SLIMFL_TRUST")}
+
+    def command(*options):
+        script = Path(sys.executable).with_name("slimfl")
+        request = [script, "run", "mine.toml", "--method", "slimfl", "--out", "out", *options]
+        return subprocess.run(
+            request, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+
+    refusal = command(*place)
+    assert refusal.returncode == 2
+    assert "add --trust mylab.networks" in refusal.stderr
+    assert not (tmp_path / "marker").exists()
+    done = command("--trust", "mylab", *place)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out/slimfl-seed0/metrics.jsonl").read_text().splitlines()
+    assert len(lines) == SMALL["rounds"]
 
 
 def test_a_name_that_the_user_typed_needs_no_trust(here, marker):
