@@ -264,3 +264,47 @@ def test_importing_the_library_waits_for_nothing_heavy():
     code = f"import slimfl, sys; print([m for m in ({heavy}) if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+class Namesake:
+    """Has a name and nothing else that a method has."""
+
+    name = "namesake"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"method": 3}, r"method= takes .*, and this is of type int, without name, evaluates"),
+        ({"method": Namesake()}, "without evaluates, assign, initial_state, aggregate$"),
+        (
+            {"channel": 3.5},
+            r"channel= takes .*, and this is of type float, without needs_payload, start",
+        ),
+        ({"network": "resnet"}, "this is of type str; to name one, use model__name='resnet'"),
+        ({"network": 3}, "network= takes a torch network"),
+        ({"callbacks": [3]}, "callbacks= takes .*, and one is of type int"),
+        ({"callbacks": [slimfl.EarlyStopping]}, "one is of type type"),
+        ({"callbacks": "early-stopping"}, "put it into square brackets"),
+        ({"callbacks": slimfl.EarlyStopping()}, "put it into square brackets"),
+        ({"dataset": 3}, "dataset= takes"),
+    ],
+)
+def test_an_object_of_the_wrong_kind_is_one_sentence(given, words):
+    with pytest.raises(RequestError, match=words):
+        slimfl.run(**SMALL | given)
+
+
+def test_a_class_in_place_of_its_object_is_refused():
+    from slimfl.methods.slimfl import SlimFL
+
+    with pytest.raises(RequestError, match="the class SlimFL; call it to make an object"):
+        slimfl.run(**SMALL, method=SlimFL)
+
+
+@pytest.mark.parametrize(
+    "given", [{"method": 3}, {"channel": "poor"}, {"network": 3}, {"callbacks": ["early-stopping"]}]
+)
+def test_resume_refuses_objects_of_the_wrong_kind(given, run):
+    with pytest.raises(RequestError, match=f"^{next(iter(given))}= takes"):
+        slimfl.resume(run.folder, **given)

@@ -79,7 +79,8 @@ def run(
     own_dataset = None if isinstance(dataset, str) else dataset
     own_channel = None if isinstance(channel, str) else channel
     own_method = None if isinstance(method, str) else method
-    _check_dataset(own_dataset)
+    _check_objects(own_dataset, network, own_channel, own_method)
+    _check_callbacks(callbacks, (Callback, str, dict))
     if own_method is not None:
         values["method"] = own_method.name
     overrides = list(overrides)
@@ -140,7 +141,8 @@ def resume(
     `trust` names the modules that may be imported because the folder names them. `engine` chooses
     the arithmetic; in a Flower ServerApp, that of the devices there.
     """
-    _check_dataset(dataset)
+    _check_objects(dataset, network, channel, method)
+    _check_callbacks(callbacks, (Callback,))
     folder = RunFolder.open(Path(path))
     objects = {"dataset": dataset, "network": network, "channel": channel, "method": method}
     require(folder.provenance(), {kind for kind, one in objects.items() if one is not None})
@@ -175,7 +177,7 @@ def load(
     request; for that, your own network must be given again (its weights are replaced), and so must
     your own `dataset`.
     """
-    _check_dataset(dataset)
+    _check_objects(dataset, network)
     at, modules = Path(path), _modules(trust)
     runs = [_loaded(record, dataset, network, modules) for record in find([at])]
     return runs[0] if runs[0].folder == at else Runs(runs, at)
@@ -219,10 +221,55 @@ def _built(experiment: Experiment, dataset: Dataset | None) -> nn.Module:
     )
 
 
+#: What an object of one's own must have.
+_PARTS = {
+    "channel": ("needs_payload", "start", "links", "receive", "probabilities"),
+    "method": ("name", "evaluates", "assign", "initial_state", "aggregate"),
+}
+
+
+def _check_objects(
+    dataset: object, network: object = None, channel: object = None, method: object = None
+) -> None:
+    """Refuse objects that are not what they are given as, before they fail in the middle."""
+    _check_dataset(dataset)
+    if network is not None and not isinstance(network, nn.Module):
+        named = f"; to name one, use model__name={network!r}" if isinstance(network, str) else ""
+        raise RequestError(
+            f"network= takes a torch network of slimmable layers, and this is of type "
+            f"{_kind(network)}{named}"
+        )
+    for word, part in (("channel", channel), ("method", method)):
+        lacking = [name for name in _PARTS[word] if not hasattr(part, name)]
+        if part is None or (not lacking and not isinstance(part, type)):
+            continue
+        why = f"of type {_kind(part)}, without {', '.join(lacking)}"
+        if isinstance(part, type):
+            why = f"the class {part.__name__}; call it to make an object"
+        raise RequestError(
+            f"{word}= takes a name or an object with {', '.join(_PARTS[word])}, and this is {why}"
+        )
+
+
+def _check_callbacks(callbacks: object, kinds: tuple[type, ...]) -> None:
+    allowed = "slimfl.Callback objects" + (" or names" if str in kinds else "")
+    if isinstance(callbacks, str | dict | Callback) or not isinstance(callbacks, Sequence):
+        raise RequestError(f"callbacks= takes a list of {allowed}; put it into square brackets")
+    for each in callbacks:
+        if not isinstance(each, kinds):
+            raise RequestError(f"callbacks= takes {allowed}, and one is of type {_kind(each)}")
+
+
+def _kind(given: object) -> str:
+    module = type(given).__module__.partition(".")[0]
+    name = type(given).__name__
+    return name if module == "builtins" else f"{module} {name}"
+
+
 def _check_dataset(dataset: object) -> None:
     if dataset is None or isinstance(dataset, Dataset):
         return
-    kind = f"{type(dataset).__module__.partition('.')[0]} {type(dataset).__name__}"
+    kind = _kind(dataset)
     maker = "from_arrays(train_images, train_labels, test_images, test_labels)"
     if hasattr(dataset, "__getitem__") and not isinstance(dataset, tuple | list):
         maker = "from_torch(train, test)"
