@@ -89,6 +89,13 @@ def test_the_default_methods_and_split_are_those_that_are_said():
     assert power_split(radio, segment_rates(radio, 2)) == (0.8, 0.2)
 
 
+def test_the_help_of_cost_names_every_built_in_model():
+    from slimfl.nn.build import MODELS
+
+    (model,) = (p for p in ALL["slimfl cost"].params if p.name == "model")
+    assert model.help.split(", ")[:-1] == list(MODELS)
+
+
 def test_a_default_is_shown_without_parentheses():
     text = " ".join(help_of("slimfl run").split())
     assert "good or poor. [default: poor]" in text

@@ -59,3 +59,15 @@ def test_the_report_of_the_folder_above_stands_in_it(make_run, tmp_path):
     page = tmp_path / "Page.HTM"
     runner.invoke(app, ["report", str(tmp_path), "--out", str(page)], catch_exceptions=False)
     assert page.is_file()
+
+
+def test_a_damaged_experiment_is_named(make_run, tmp_path):
+    make_run("slimfl", curves={"1.0x": [0.5]}, name="good")
+    make_run("slimfl", curves={"1.0x": [0.5]}, name="bad")
+    file = tmp_path / "runs" / "bad" / "experiment.toml"
+    lines = file.read_text().splitlines(keepends=True)
+    changed = ["rounds = 0\n" if line.startswith("rounds = ") else line for line in lines]
+    file.write_text("".join(changed))
+    for command in ("compare", "report"):
+        with pytest.raises(RequestError, match=rf"^{file}: rounds: input should be greater"):
+            runner.invoke(app, [command, str(tmp_path / "runs")], catch_exceptions=False)

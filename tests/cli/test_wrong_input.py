@@ -59,6 +59,12 @@ WRONG = {
     "no image": (("cost", "ul-mobilenet", "--image", "1,-1,1"), "--image"),
     "5000 digits": (("run", *TINY, "--set", f"seed={'9' * 5000}"), "digits"),
     "5000 digits of a seed": (("run", *TINY, "--seed", "9" * 5000), "--seed"),
+    "no method": (("run", *TINY, "--method", ""), "--method takes names separated by commas"),
+    "an empty method": (("run", *TINY, "--method", "slimfl,,fjord"), "not 'slimfl,,fjord'"),
+    "no seed": (("run", *TINY, "--seed", ""), "--seed takes whole numbers separated by commas"),
+    "one width": (("run", *TINY, "--set", "model.widths=0.5"), "--set model.widths=0.5,1.0 "),
+    "one share": (("run", *TINY, "--set", "radio.split=0.5"), "--set radio.split=0.8,0.2 "),
+    "one tracker": (("run", *TINY, "--set", "track=wandb"), "--set track=\"['tensorboard']\" "),
     "64 bits": (("run", *TINY, "--set", f"seed={2**63}"), "64 bits"),
     "nested lists": (("run", *TINY, "--set", f"radio.split={'[' * 2000}"), "split"),
     "nested options": (

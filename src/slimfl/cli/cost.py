@@ -23,7 +23,10 @@ MOST_VALUES = 1_000_000
 
 def cost(
     model: Annotated[
-        str, typer.Argument(help="ul-mobilenet, us-mobilenet, resnet, or package.module:Name.")
+        str,
+        typer.Argument(
+            help="ul-mobilenet, us-mobilenet, split-mix, resnet, mlp, or package.module:Name."
+        ),
     ],
     widths: Annotated[str, typer.Option(help="Widths, ascending, ending with 1.0.")] = "0.5,1.0",
     image: Annotated[str, typer.Option(help="Channels, rows and columns of an image.")] = "1,28,28",

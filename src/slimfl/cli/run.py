@@ -105,13 +105,17 @@ def run(
     from slimfl import config
     from slimfl.errors import RequestError
 
+    if method is not None and not all(part.strip() for part in method.split(",")):
+        raise RequestError(
+            f"--method takes names separated by commas, such as {DEFAULT_METHODS}, not {method!r}"
+        )
     asked = method
     changed = {text.partition("=")[0].strip() for text in [*(set_ or ()), *(grid or ())]}
     in_file = experiment is not None and "method" in config.read_toml(experiment)
     if method is None and "method" not in changed and not in_file:
         asked = DEFAULT_METHODS
     try:
-        seeds = [int(part) for part in seed.split(",")] if seed else None
+        seeds = None if seed is None else [int(part) for part in seed.split(",")]
     except ValueError:
         shown = repr(seed if seed is None or len(seed) <= 60 else f"{seed[:57]}...")
         raise RequestError(f"--seed takes whole numbers separated by commas, not {shown}") from None

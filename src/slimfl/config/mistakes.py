@@ -129,8 +129,11 @@ def sentence(error: pydantic.ValidationError) -> str:
     if len(choices) > 1 and isinstance(given, str):
         message = f"must be one of {', '.join(choices)}"
     message = _PLAIN_WORDS.get(first["type"], message)
+    dotted = ".".join(parts)
+    if first["type"] == "tuple_type" and dotted in _LISTS:
+        message += f"; on the command line, for example --set {dotted}={_LISTS[dotted]}"
     shown = "" if isinstance(given, dict) else f" (it is {_shortened(repr(given))})"
-    return f"{'.'.join(parts)}: {message}{shown}"
+    return f"{dotted}: {message}{shown}"
 
 
 def choices_of(annotation: Any) -> list[str]:
@@ -144,6 +147,18 @@ _PLAIN_WORDS = {
     "missing": "must have 2 values",
     "too_long": "must have 2 values",
     "path_type": "must be the path of a folder",
+}
+
+
+#: Lists as one types them after `--set`, where numbers need no brackets.
+_LISTS = {
+    "model.widths": "0.5,1.0",
+    "radio.split": "0.8,0.2",
+    "radio.split_weights": "1,2",
+    "training.weights": "0.5,0.5",
+    "training.betas": "0.9,0.999",
+    "server.betas": "0.9,0.99",
+    "track": "\"['tensorboard']\"",
 }
 
 

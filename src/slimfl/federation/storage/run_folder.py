@@ -79,7 +79,11 @@ class RunFolder:
 
     def experiment(self) -> Experiment:
         """The experiment that was asked for."""
-        return config.build(self._tree()[0])
+        tree, _ = self._tree()
+        try:
+            return config.build(tree)
+        except RequestError as error:
+            raise RequestError(f"{self.path / EXPERIMENT}: {error}") from None
 
     def provenance(self) -> dict[str, Any]:
         """Versions and data checksum at the time the run was made."""
