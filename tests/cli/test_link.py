@@ -141,6 +141,14 @@ WRONG = {
     "residual": (keys("residual_interference=0.5"), "residual interference"),
     "length": (keys("decoder=normal"), "codeword_symbols"),
     "sizes": (keys("rates=by-size"), "by-size"),
+    "sizes in turn": (keys("multiplexing=orthogonal-airtime"), "sizes of the segments"),
+    "sizes at unequal rates": (
+        keys("multiplexing=orthogonal-airtime", "accounting=paper", "spectral_efficiency=1,2"),
+        "one radio.spectral_efficiency",
+    ),
+    "sizes in the objective": (
+        keys("split_objective=delivered", "split=optimal-numeric"), "sizes of the segments"
+    ),
     "pairs": (keys("users_per_slot=2"), "users_per_slot"),
     "per device": (keys("split=per-device"), "optimal-numeric"),
     "table": (keys("decoder=table", "decoder_table=[[0,0.1,0.1],[9,1,1]]"), "radio.decoder"),
@@ -167,6 +175,30 @@ def test_a_wrong_request_is_one_sentence(options, words, here, tmp_path):
     assert words in " ".join(error.split())
     assert "Traceback" not in error
     assert not list(tmp_path.glob("**/*.png"))
+
+
+def test_segments_in_turn_share_the_time_where_all_have_the_same_size(here):
+    in_turn = keys("multiplexing=orthogonal-airtime", "accounting=paper")
+    status, out, error = here("link", *in_turn)
+    assert status == 0, error
+    assert "share" in out.partition("SlimFL")[0]
+    assert "power" not in out.partition("SlimFL")[0]
+    found = json.loads(here("link", *in_turn, "--json")[1])["slimfl"]["decoding_probabilities"]
+    assert found == pytest.approx(
+        [np.exp(-RATIO * (2**3 - 1))] * 2
+    )  # twice the rate, half the time
+    assert "power" in here("link", *keys("multiplexing=orthogonal-energy"))[1]
+
+
+def test_no_method_is_advised_where_nothing_arrives(here):
+    status, out, error = here("link", "--noise-dbm", "100")
+    assert status == 0, error
+    assert "Advice: none. nothing arrives on this link" in " ".join(out.split())
+    advice = json.loads(here("link", "--noise-dbm", "100", "--json")[1])["advice"]
+    assert advice["method"] is None
+    # p = exp(-1.45) of the narrowest: extremely poor, but not nothing
+    advice = json.loads(here("link", "--noise-dbm", "-28", "--json")[1])["advice"]
+    assert advice["method"] == "vanilla-0.5x"
 
 
 def test_explore_writes_one_page(here, tmp_path):

@@ -1,6 +1,7 @@
 """`slimfl population show`, and messages about wrong populations."""
 
 import json
+import math
 
 import pytest
 
@@ -19,6 +20,31 @@ def test_shows_the_papers_devices(here):
     assert one["max_width"] == {"1.0x": 10}
     # table VI's poor channel
     assert [round(heard["mean"], 2) for heard in one["heard"]] == [0.81, 0.63]
+
+
+@pytest.mark.parametrize("key", ["multiplexing=orthogonal-airtime", "rates=by-size"])
+def test_the_sizes_of_the_segments_count_where_the_radio_depends_on_them(here, key):
+    """1530 and 3056 parameters, as `slimfl cost` counts them."""
+    radio = ["--set", f"radio.{key}", "--set", "data.dataset=synthetic"]
+    status, out, error = here("population", "show", *radio, "--json")
+    assert status == 0, error
+    ratio = 10 ** ((-40 - 23) / 10) * 100**2.5
+    rates = [3 * 1530 / 3056, 3.0]  # half of the time that segment 2 would take at 1.5 bit/s/Hz
+    needed = [2**rate - 1 for rate in rates]
+    if key == "rates=by-size":
+        first, second = (2 ** (3 * size / (1530 + 3056)) - 1 for size in (1530, 3056))
+        share = json.loads(here("link", "--spectral-efficiency", f"{3 * 1530 / 4586},"
+                                f"{3 * 3056 / 4586}", "--json")[1])["slimfl"]["split"]  # fmt: skip
+        needed = [first / (share[0] - first * share[1]), second / share[1]]
+    heard = [one["mean"] for one in json.loads(out)["classes"][0]["heard"]]
+    assert heard == pytest.approx([math.exp(-ratio * max(needed[: i + 1])) for i in range(2)])
+
+
+def test_the_length_of_messages_counts_with_the_normal_approximation(here):
+    radio = ["--set", "radio.decoder=normal", "--set", "data.dataset=synthetic"]
+    heard = json.loads(here("population", "show", *radio, "--json")[1])["classes"][0]["heard"]
+    # messages of 48,960 bits and more: hardly different from table VI's outage
+    assert [round(one["mean"], 2) for one in heard] == [0.81, 0.63]
 
 
 def test_draws_and_writes_what_a_run_then_uses(here, tmp_path):

@@ -46,6 +46,9 @@ Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, max=1_00
 Seed = Annotated[int, typer.Option(help="Seed of the draws.", min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
 
+#: What arrives less than once in the longest run (see `Experiment.rounds`) does not arrive.
+MOST_ROUNDS = 10_000_000
+
 
 def link(
     experiment: Experiment = None,
@@ -95,7 +98,6 @@ def link(
     """
     from slimfl.radio import coding as coded
     from slimfl.radio import optimal_split, power_split, segment_rates, signal
-    from slimfl.theory.bound import advise
 
     section, widths = radio_section(
         channel,
@@ -131,7 +133,6 @@ def link(
     def describe(coding: "Coding", segments_per_message: int = 1) -> dict[str, Any]:
         return _described(section, coding, ratio, segments_per_message, draws, seed)
 
-    advice = advise(section, widths, devices)
     numeric = power_split(section.model_copy(update={"split": "optimal-numeric"}), rates)
     best = {"optimal_split_numeric": describe(coded(section, rates, numeric))}
     if section.multiplexing == "superposition" and not section.residual_interference:
@@ -140,6 +141,7 @@ def link(
         "channel": section.channel,
         "noise_dbm": section.noise,
         "noise_to_power": ratio,
+        "multiplexing": section.multiplexing,
         "cases": cases,
         "downlink": _downlink(section),
         "slimfl": describe(superposed),
@@ -150,11 +152,7 @@ def link(
             for i, width in enumerate(widths)
         },
         **best,
-        "advice": {
-            "method": advice.method,
-            "reason": advice.reason,
-            "D_segments": {name: finite(term) for name, term in advice.terms.items()},
-        },
+        "advice": _advice(section, widths, devices),
         "draws": draws,
         "figures": _draw(section, widths, devices, out),
     }
@@ -201,6 +199,25 @@ def _described(
     }
 
 
+def _advice(section: "RadioSection", widths: tuple[float, ...], devices: int) -> dict[str, Any]:
+    """The method to use, or none if nothing arrives in the longest run there can be."""
+    from slimfl.theory.bound import advise
+
+    advice = advise(section, widths, devices)
+    method: str | None = advice.method
+    reason = advice.reason
+    # D of the narrowest is 1/p of its only segment; a superposed segment 1 has no larger p
+    if advice.terms[f"vanilla-{round(widths[0], 3)}x"] > devices * MOST_ROUNDS:
+        method = None
+        reason = (
+            f"nothing arrives on this link: of {devices} devices, the server decodes less than one "
+            f"update of the narrowest width in {MOST_ROUNDS:,} rounds; lower the noise, the "
+            "distance or the rate, or raise the power"
+        )
+    terms = {name: finite(term) for name, term in advice.terms.items()}
+    return {"method": method, "reason": reason, "D_segments": terms}
+
+
 def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
     from slimfl.errors import RequestError
 
@@ -214,6 +231,7 @@ def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
             "slimfl link compares signals, and a decoder table was measured with one of them; "
             "set radio.decoder to outage or normal"
         )
+    _refuse_what_depends_on_sizes(section)
     if section.users_per_slot > 1:
         raise RequestError(
             "slimfl link describes one device at a time; set radio.users_per_slot to 1"
@@ -222,6 +240,33 @@ def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
         raise RequestError(
             "slimfl link describes one device, so a split per device is the best one; "
             "set radio.split to optimal-numeric"
+        )
+
+
+def _refuse_what_depends_on_sizes(section: "RadioSection") -> None:
+    """The sizes of the segments are those of the network, and a link has none.
+
+    Under the paper's accounting all segments are equal, as is assumed here.
+    """
+    from slimfl.errors import RequestError
+
+    rates = section.spectral_efficiency
+    equal_rates = not isinstance(rates, tuple) or len(set(rates)) == 1
+    if section.accounting == "paper" and equal_rates:
+        return
+    way_on = (
+        "`slimfl population show` gives the probabilities of an experiment; for equal segments, "
+        'set radio.accounting to "paper" and one radio.spectral_efficiency'
+    )
+    if section.multiplexing == "orthogonal-airtime":
+        raise RequestError(
+            'with radio.multiplexing = "orthogonal-airtime" the decoding probabilities depend on '
+            f"the sizes of the segments, which a link does not have; {way_on}"
+        )
+    if section.split_objective == "delivered" and section.accounting != "paper":
+        raise RequestError(
+            'with radio.split_objective = "delivered" the best split depends on the sizes of the '
+            f"segments, which a link does not have; {way_on}"
         )
 
 
@@ -351,7 +396,7 @@ def _show_link(document: dict[str, Any]) -> None:
     for heading in (
         "signal",
         "seg-\nments",
-        "power",
+        "time\nshare" if document["multiplexing"] == "orthogonal-airtime" else "power",
         "bit/s/Hz",
         "gain\nneeded",
         "p",
@@ -385,7 +430,7 @@ def _show_link(document: dict[str, Any]) -> None:
         table,
         Text.assemble(
             "Advice: ",
-            (document["advice"]["method"], "bold"),
+            (document["advice"]["method"] or "none", "bold"),
             f". {document['advice']['reason']}.",
         ),
     )

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from slimfl.config import Experiment
+from slimfl.config import Experiment, RadioSection
 from slimfl.data import load_section
 from slimfl.federation.expected import Floats, delivery_probabilities, mean_noise_to_power
 from slimfl.methods import method as method_by_name
 from slimfl.population import Population, population_of
-from slimfl.radio import SignalMaker, build_channel
+from slimfl.radio import SignalMaker, build_channel, segment_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,23 @@ def prospect(experiment: Experiment) -> Prospect:
     method = method_by_name(
         experiment.method, widths, experiment.federation.missing, experiment.method_options
     )
-    signals = SignalMaker(experiment.radio, len(widths))
+    sizes = _sizes(experiment) if _depends_on_sizes(experiment.radio) else []
+    bits = tuple(segment_bits(experiment.radio, sizes).tolist()) if sizes else ()
+    signals = SignalMaker(experiment.radio, len(widths), bits)
     if signals.per_device:
-        sizes = _sizes(experiment) if experiment.radio.split_objective == "delivered" else []
         signals.look_at(population, mean_noise_to_power(channel, population), sizes)
     delivered = delivery_probabilities(experiment, method, channel, population, signals)
     return Prospect(population, delivered)
+
+
+def _depends_on_sizes(radio: RadioSection) -> bool:
+    """True if the decoding probabilities depend on the sizes of the segments."""
+    return (
+        radio.multiplexing == "orthogonal-airtime"
+        or radio.split_objective == "delivered"
+        or radio.rates == "by-size"
+        or (radio.decoder == "normal" and radio.codeword_symbols is None)
+    )
 
 
 def _sizes(experiment: Experiment) -> list[int]:
