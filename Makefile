@@ -10,6 +10,10 @@ STAMP := .venv/.complete
 # Present while an installation is under way; found at the start of one, it means the last was killed.
 UNDER_WAY := .venv/.installing
 
+# Some environments forbid compiled modules. The tests start hundreds of processes, and each would
+# compile PyTorch and all else anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help run test torture lint docs fragments packages bench sanitize clean data
 .SUFFIXES:

@@ -90,7 +90,7 @@ def test_the_default_methods_and_split_are_those_that_are_said():
 
 
 def test_the_help_of_cost_names_every_built_in_model():
-    from slimfl.nn.build import MODELS
+    from slimfl.nn.models import MODELS
 
     (model,) = (p for p in ALL["slimfl cost"].params if p.name == "model")
     assert model.help.split(", ")[:-1] == list(MODELS)

@@ -110,7 +110,7 @@ def _extras() -> list[dict[str, Any]]:
 
     problems = {extra: why_missing(extra, *packages) for extra, packages in EXTRAS.items()}
     return [
-        _finding(f"extra {extra}", problem is None, problem or "installed")
+        _finding(extra, problem is None, problem or "installed")
         for extra, problem in problems.items()
     ]
 
