@@ -19,6 +19,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # forks come first: a process whose other tests have started Ray may crash when it forks
+    items.sort(key=lambda item: "torture" not in item.path.parts)
     if config.getoption("--torture"):
         return
     left_out = [item for item in items if item.get_closest_marker("torture")]
