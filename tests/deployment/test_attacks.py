@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from federations import PATIENCE_S, free_ports, listening, until
+from federations import PATIENCE_S, bring_up, free_ports, listening, until
 
 from slimfl.deployment.bundle import PROJECT
 from slimfl.deployment.kit import Federation, lay_out
@@ -60,14 +60,14 @@ def folder():
 def federation(folder):
     if find_nginx() is None:
         pytest.skip("nginx is not installed")
-    port, control_port, device_port = free_ports(3)
+    port, control_port, device_port, _ = free_ports(4)
     kit = lay_out(
         folder / "kit", 2, "127.0.0.2", port, control_port=control_port, device_port=device_port
     )
     federation = Federation(kit)
     federation.device_ports = [device_port, device_port + 1]
     try:
-        federation.up()
+        bring_up(federation)
         yield federation
     finally:
         federation.down()
@@ -214,7 +214,7 @@ def test_a_stranger_commands_nothing_where_there_is_no_proxy(folder):
     kit = lay_out(folder / "bare", 1, "127.0.0.3", port, proxied=False)
     bare = Federation(kit)
     try:
-        bare.up(server_only=True)
+        bring_up(bare, server_only=True)
         assert listening(pids(bare)) == {("127.0.0.3", port)}
         assert_commands_nothing(bare, folder)
         ((_, answer),) = stranger(

@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from federations import PATIENCE_S, free_ports, processes, until
+from federations import PATIENCE_S, bring_up, free_ports, processes, until
 from test_simulated import EXPERIMENT, assert_same_numbers, command
 
 import slimfl
@@ -47,7 +47,7 @@ def networks(tmp_path_factory):
 @pytest.fixture(scope="module")
 def federation(tmp_path_factory, networks):
     path = tmp_path_factory.mktemp("deployment") / "kit"
-    port, device_port = free_ports(2)
+    port, _, device_port, *_ = free_ports(5)  # the server's, its SuperLink's, three devices'
     federation = Federation(lay_out(path, 3, "127.0.0.1", port, device_port=device_port))
     for device in (0, 1):
         settings = federation.kit.device(device) / "device.env"
@@ -57,7 +57,7 @@ def federation(tmp_path_factory, networks):
     try:
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("PYTHONPATH", str(networks))  # of every process of the federation
-            federation.up()
+            bring_up(federation)
         yield federation
     finally:
         federation.down()

@@ -1,6 +1,7 @@
 """The kit on disk: keys, certificates and scripts."""
 
 import os
+import socket
 import ssl
 import stat
 import subprocess
@@ -8,6 +9,7 @@ import subprocess
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+from federations import free_ports
 
 from slimfl.deployment.bundle import bundle, files
 from slimfl.deployment.kit import Kit, lay_out
@@ -107,6 +109,24 @@ def test_a_server_on_loopback_does_without_nginx_where_there_is_none(tmp_path, m
     with pytest.raises(RequestError, match="needs the proxy"):
         lay_out(tmp_path / "bare", 1, "192.0.2.7", 9443, proxied=False)
     assert not (tmp_path / "bare").exists()
+
+
+@pytest.mark.parametrize("taken", ["port", "control_port"])
+def test_a_port_in_use_is_told_before_anything_starts(tmp_path, taken):
+    from slimfl.deployment.kit import Federation, proxy
+
+    if proxy.find_nginx() is None:
+        pytest.skip("nginx is not installed")
+    port, control_port = free_ports(2)
+    local = lay_out(tmp_path / "kit", 1, "127.0.0.1", port, control_port=control_port)
+    number = {"port": port, "control_port": control_port}[taken]
+    told = rf"on 127\.0\.0\.1:{number} \(Address already in use\); .* another --port"
+    with (
+        socket.create_server(("127.0.0.1", number)),
+        pytest.raises(RequestError, match=told),
+    ):
+        Federation(local).up()
+    assert not (local.path / "logs").exists(), "a process was started"
 
 
 def test_a_server_that_takes_commands_from_anybody_is_ended(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 
 from slimfl.errors import RequestError
 
@@ -31,6 +32,19 @@ def joined(host: str, port: int) -> str:
 def collide(bind: str, port: int, control_port: int) -> bool:
     """True if a server at `bind` would take the SuperLink's port on 127.0.0.1."""
     return port == control_port and bind in ("localhost", "127.0.0.1", "0.0.0.0", "::")
+
+
+def check_free(host: str, port: int) -> None:
+    """Refuse an address on which nothing can listen, before a server fails there without a word."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        reason = str(error.strerror or error).partition(" (while")[0]  # Python adds the address
+        raise RequestError(
+            f"nothing can listen on {joined(host, port)} ({reason}); stop what "
+            "uses it, or make the kit with another --port, --bind or --control-port"
+        ) from None
 
 
 def _is_address(host: str) -> bool:

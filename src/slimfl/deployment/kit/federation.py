@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from slimfl.deployment.kit import addresses
 from slimfl.deployment.kit.keys import read_public_key
 from slimfl.deployment.kit.layout import Kit
 from slimfl.deployment.kit.processes import Processes
@@ -36,6 +37,10 @@ class Federation:
         """Start what is not running, and wait until everything is up."""
         if self.kit.proxied and find_nginx() is None:
             raise RequestError(NO_NGINX)
+        if SERVER not in self.processes.running():
+            self.processes.end([SERVER])  # what a killed server left behind may still listen
+            for host, port in {(self.kit.bind, self.kit.port), self.kit.control}:
+                addresses.check_free(host, port)
         self._start(SERVER, self.kit.server)
         self._wait_for("the server", SERVER_S, [SERVER], self._answers)
         self.register()
