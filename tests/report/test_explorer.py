@@ -12,7 +12,7 @@ from slimfl.config import RadioSection
 from slimfl.errors import RequestError
 from slimfl.radio import noise_to_power, outage_link, signal, sinr_target
 from slimfl.report.explorer import explorer_page, write_explorer
-from slimfl.theory.bound import advise, inverse_probability_sum
+from slimfl.theory.bound import MOST_ROUNDS, advise, inverse_probability_sum
 from slimfl.theory.preference import TIE
 
 pytestmark = pytest.mark.browser
@@ -113,7 +113,9 @@ def test_the_numbers_are_those_of_python(browser, page_file, changed):
     if d < 1e8:
         assert value(page, "#slimfl-D") == pytest.approx(d, rel=1e-6)
     advice = advise(section, [(i + 1) / count for i in range(count)], chosen["devices"])
-    assert page.find_element("id", "method").get_attribute("data-value") == advice.method
+    assert page.find_element("id", "method").get_attribute("data-value") == (
+        advice.method or "none"
+    )
     said = page.execute_script("return document.getElementById('reason').textContent")
     mine = advice.reason.split("; this split")[0]
     assert said.lower().startswith(mine.lower())
@@ -158,7 +160,7 @@ def test_the_map_is_the_advice_of_every_place(browser, page_file, changed):
     page = opened(browser, page_file)
     choose(page, **START | changed)
     found = page.execute_script("return slimflExplorer.preference()")
-    methods = ["slimfl", "vanilla-0.5x", "vanilla-1.0x"]
+    methods = ["slimfl", "vanilla-0.5x", "vanilla-1.0x", None]  # -1 where nothing arrives
     for row in range(0, len(found["rates"]), 8):
         for column in range(0, len(found["noises"]), 10):
             section = RadioSection(
@@ -168,9 +170,14 @@ def test_the_map_is_the_advice_of_every_place(browser, page_file, changed):
             advice = advise(section, (0.5, 1.0), 10)
             slim, whole = advice.terms["slimfl"], advice.terms["vanilla-1.0x"]
             apart = abs(slim - whole) / min(slim, whole) if np.isfinite(whole) else np.inf
-            if apart > 1e-3 and abs(whole / 2 - 1.05) > 1e-3:  # beyond the rounding of a table
+            arrives = 10 * MOST_ROUNDS / advice.terms["vanilla-0.5x"]
+            if (
+                apart > 1e-3 and abs(whole / 2 - 1.05) > 1e-3 and abs(arrives - 1) > 0.05
+            ):  # beyond the rounding of a table
                 assert methods[found["preferred"][row][column]] == advice.method
-            if abs(apart - TIE) > 2e-3 and "extremely poor" not in advice.reason:
+            if abs(apart - TIE) > 2e-3 and advice.reason.startswith(
+                ("extremely good", "moderately")
+            ):
                 assert found["tie"][row][column] == (apart < TIE)
 
 

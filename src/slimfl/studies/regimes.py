@@ -122,7 +122,7 @@ def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     )
     experiment = records["slimfl"][0].experiment
     section = experiment.radio.model_copy(update={"split": "optimal"})
-    advised = advise(section, experiment.model.widths, DEVICES).method
+    advised = advise(section, experiment.model.widths, DEVICES).method or "none"
     assert best is not None
     return Found(regime, by_width, by_energy, best, advised)
 

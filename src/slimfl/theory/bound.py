@@ -80,25 +80,31 @@ def optimal_weights(segments: int) -> tuple[float, ...]:
 
 #: A channel is extremely good if its bound is within this share of a perfect channel's.
 NEGLIGIBLE = 0.05
+#: What arrives less than once in the longest run (see `Experiment.rounds`) does not arrive.
+MOST_ROUNDS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Advice:
     """The method that the bound's terms favour on a link, and why."""
 
-    method: str
+    method: str | None
+    """None if nothing arrives."""
     reason: str
     terms: dict[str, float]
     """D of each method over the segments that it delivers."""
 
 
 def condition(superposed: ArrayLike, whole: Sequence[float], devices: int) -> str:
-    """`poor`, `good`, `segments` or `one-message`: which of `advise`'s cases a link is in.
+    """`nothing`, `poor`, `good`, `segments` or `one-message`: the case of `advise` for a link.
 
     `superposed` has the decoding probability of every segment, `whole` those of the first 1, 2, ...
     segments in one message.
     """
     last, full, count = float(np.asarray(superposed)[-1]), whole[-1], len(whole)
+    # no segment arrives more often than the first one by itself
+    if devices * MOST_ROUNDS * whole[0] < 1:
+        return "nothing"
     if devices * max(last, full) < 1:
         return "poor"
     one_message = inverse_probability_sum([full] * count)
@@ -115,6 +121,7 @@ def widest_that_arrives(whole: Sequence[float], devices: int) -> int:
 def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advice:
     """Section V's favourable conditions as a rule on the terms 1/p of the bound.
 
+    * Nothing arrives, by any method, in the longest run there can be: no method.
     * Extremely poor: the last segment reaches the server less than once per round (K p < 1), by
       SlimFL and by Vanilla FL. The bound assumes K p deliveries, so it is void there and its 1/p
       term dominates: the widest Vanilla FL that does arrive is preferable.
@@ -142,6 +149,13 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
     }
     slim, full, last = terms["slimfl"], terms[names[-1]], float(superposed[-1])
     case = condition(superposed, whole, devices)
+    if case == "nothing":
+        reason = (
+            f"nothing arrives on this link: of {devices} devices, the server decodes less than one "
+            f"update of the narrowest width in {MOST_ROUNDS:,} rounds; lower the noise, the "
+            "distance or the rate, or raise the power"
+        )
+        return Advice(None, reason, terms)
     if case == "poor":
         best = widest_that_arrives(whole, devices)
         reason = (

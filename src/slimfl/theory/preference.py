@@ -21,11 +21,16 @@ Floats = NDArray[np.float64]
 SHARES, FEW_SHARES = 40, 12
 #: D of SlimFL and of one message are a tie when they differ by less than this share.
 TIE = 0.01
+#: Stands in the map where nothing arrives.
+NO_METHOD = -1
 
 
 @dataclass(frozen=True)
 class PreferenceMap:
-    """[rate, noise]: the preferable method as an index, and whether one message ties with it."""
+    """[rate, noise]: the preferable method as an index, and whether one message ties with it.
+
+    The index is `NO_METHOD` where nothing arrives.
+    """
 
     noises_dbm: Floats
     rates: Floats
@@ -60,6 +65,9 @@ def preference_map(
         slim, slim_d = _best(section, (rate,) * count, noises_dbm)
         for column, some in enumerate(whole.tolist()):
             case = condition(slim[column], some, devices)
+            if case == "nothing":
+                preferred[row, column] = NO_METHOD
+                continue
             best = widest_that_arrives(some, devices) if case == "poor" else count - 1
             preferred[row, column] = 0 if case == "segments" else best + 1
             one_message = inverse_probability_sum([some[-1]] * count)

@@ -89,7 +89,7 @@ function cells(plot, columns, rows, codes, colours, marked) {
   let dots = "";
   codes.forEach((row, i) => row.forEach((code, j) => {
     const x = plot.left + j * wide, y = plot.bottom - (i + 1) * high;
-    paths[code] += `M${x.toFixed(1)} ${y.toFixed(1)}h${(wide + 0.5).toFixed(1)}v${(high + 0.5).toFixed(1)}h-${(wide + 0.5).toFixed(1)}Z`;
+    if (code >= 0) paths[code] += `M${x.toFixed(1)} ${y.toFixed(1)}h${(wide + 0.5).toFixed(1)}v${(high + 0.5).toFixed(1)}h-${(wide + 0.5).toFixed(1)}Z`;
     if (marked[i][j] && (i + j) % 2 === 0) dots += `M${(x + wide / 2).toFixed(1)} ${(y + high / 2).toFixed(1)}h0`;
   }));
   paths.forEach((d, code) => d && plot.layer.append(svg("path", { class: "cells", d, style: `fill:${colours[code]}` })));

@@ -1,5 +1,6 @@
 // One radio link: the formulas of slimfl.radio and slimfl.theory.bound, for segments of one rate.
 
+const MOST_ROUNDS = 1e7; // what arrives less than once in the longest run does not arrive
 const NEGLIGIBLE = 0.05; // a channel is extremely good when D is within this share of a perfect one's
 const TIE = 0.01; // D of SlimFL and of one message are a tie when they differ by less
 
@@ -75,9 +76,10 @@ function widthName(part, segments) {
   return `${Number.isInteger(width) ? width.toFixed(1) : width}x`;
 }
 
-// Section V's favourable conditions: "poor", "good", "segments" or "one-message".
+// Section V's favourable conditions: "nothing", "poor", "good", "segments" or "one-message".
 function condition(slim, whole, devices) {
   const segments = whole.length, full = whole[segments - 1];
+  if (devices * MOST_ROUNDS * whole[0].p < 1) return "nothing";
   if (devices * Math.max(slim.probabilities[segments - 1], full.p) < 1) return "poor";
   if (full.D <= segments * (1 + NEGLIGIBLE)) return "good";
   return slim.D <= full.D ? "segments" : "one-message";
@@ -101,6 +103,10 @@ function advise(slim, whole, devices) {
   const segments = whole.length, full = whole[segments - 1], last = slim.probabilities[segments - 1];
   const best = widestThatArrives(whole, devices);
   switch (condition(slim, whole, devices)) {
+    case "nothing": return {
+      method: null, kind: "poor",
+      reason: `nothing arrives on this link: of ${devices} devices, the server decodes less than one update of the narrowest width in ${MOST_ROUNDS.toLocaleString("en")} rounds; lower the noise, the distance or the rate, or raise the power`,
+    };
     case "poor": return {
       method: `vanilla-${whole[best].width}`, kind: "poor",
       reason: `extremely poor channel: the last segment arrives ${digits(devices * last, 2)} times per round from ${devices} devices, so the bound's term 1/p for it is void or dominates; vanilla-${whole[best].width} arrives ${digits(devices * whole[best].p, 2)} times`,
@@ -156,7 +162,7 @@ function tabulated(reaches) {
 }
 
 // Which method is preferable over noise and rate, SlimFL with the best of some splits: 0 for SlimFL,
-// i for the first i segments in one message.
+// i for the first i segments in one message, -1 where nothing arrives.
 function preferenceMap(settings, columns = 61, rows = 33) {
   const { segments, devices } = settings;
   const reaches = settings.fading === "none" ? survival(settings) : tabulated(survival(settings));
@@ -176,6 +182,7 @@ function preferenceMap(settings, columns = 61, rows = 33) {
       }
       const whole = oneMessage(rate, segments, ratio, reaches), full = whole[segments - 1];
       const found = condition(slim, whole, devices);
+      if (found === "nothing") return { method: -1, tie: false };
       const best = found === "poor" ? widestThatArrives(whole, devices) : segments - 1;
       return {
         method: found === "segments" ? 0 : best + 1,

@@ -27,7 +27,7 @@ from slimfl.radio import (
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas
 from slimfl.results.groups import title
-from slimfl.theory.preference import TIE, preference_map, splits_along
+from slimfl.theory.preference import NO_METHOD, TIE, preference_map, splits_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,11 +158,14 @@ def preference_figure(section: RadioSection, widths: Sequence[float], devices: i
         from matplotlib.colors import ListedColormap
 
         shades = ListedColormap([palette[name] for name in names])
-        axes.pcolormesh(noises, rates, found.preferred, cmap=shades, vmin=-0.5,
+        drawn = np.ma.masked_equal(found.preferred, NO_METHOD)
+        axes.pcolormesh(noises, rates, drawn, cmap=shades, vmin=-0.5,
                         vmax=len(names) - 0.5, alpha=0.55, shading="nearest", linewidth=0,
                         rasterized=True)  # fmt: skip
-        for i in np.unique(found.preferred).tolist():
+        for i in np.unique(drawn.compressed()).tolist():
             axes.plot([], [], "s", ms=9, alpha=0.55, color=palette[names[i]], label=names[i])
+        if drawn.mask.any():
+            axes.plot([], [], "s", ms=9, color="white", mec=colours.GREY, label="nothing arrives")
         if found.tie.any():
             row, column = np.nonzero(found.tie)
             axes.plot(noises[column], rates[row], ".", ms=2, color=colours.BLACK,
