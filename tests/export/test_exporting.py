@@ -1,5 +1,6 @@
 """Exported files compute the same as the run's network, without slimfl."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -385,6 +386,18 @@ def test_a_file_that_differs_from_pytorch_is_never_written(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_a_width_that_was_never_trained_is_not_exported(tmp_path, width):
+    run = slimfl.run(out=tmp_path / "run", method=f"vanilla-{width}x", **SMALL)
+    manifest = export(run.folder, tmp_path / "out", formats=["safetensors"])
+    assert [model.width for model in manifest.models] == [width]
+    assert manifest.models[0].accuracy == run.final_accuracy[f"{width}x"]
+    other = 1.5 - width
+    with pytest.raises(RequestError, match=rf"trained no width {other}; choose from {width}"):
+        export(run.folder, tmp_path / "other", widths=(other,), formats=["safetensors"])
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -425,7 +438,7 @@ def test_names_of_a_stranger_s_choosing_stay_names(finished, exported):
     for name in ("a:../../x", 'a:b"""\nimport os', "a:;rm -rf", "a:..", "a:\x00", "a:" + "x" * 500):
         section = trained.experiment.model.model_copy(update={"name": name})
         experiment = trained.experiment.model_copy(update={"model": section})
-        made = type(trained)(experiment, trained.dataset, trained.network, 1, {}).model_name
+        made = dataclasses.replace(trained, experiment=experiment).model_name
         assert made
         assert len(made) <= 60
         assert set(made) <= set("abcdefghijklmnopqrstuvwxyz.-ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")

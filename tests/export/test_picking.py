@@ -68,7 +68,7 @@ FULL = Choice("net-1.0x", 1.0, 30, 300, 3.0, 0.8)
 def test_the_reason_names_the_choice_and_its_numbers():
     found = pick([NARROW, FULL], Limits(max_macs=200))
     assert found.choice is NARROW
-    assert "net-0.5x is the most accurate of the 1 (of 2)" in found.why
+    assert "net-0.5x is the only one of 2 that keeps the limits" in found.why
     assert "0.6000" in found.why
     assert pick([NARROW, FULL], Limits(min_accuracy=0.7)).choice is FULL
     assert pick([NARROW, FULL], Limits(min_accuracy=0.5)).choice is NARROW

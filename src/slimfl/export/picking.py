@@ -98,6 +98,10 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
     else:
         best = min(fitting, key=lambda choice: (-choice.accuracy, *cost(choice)))
         reason = f"is the most accurate of the {count} that keep the limits"
+    if len(fitting) == 1:
+        reason = f"is the only one of {len(choices)} that keeps the limits"
+    if len(choices) == 1:
+        reason = "keeps the limits"
     return Picked(
         best,
         f"{best.name} {reason}: accuracy {best.accuracy:.4f}, {best.multiply_adds:,} multiply-adds "
@@ -175,7 +179,7 @@ def from_run(
     times: dict[str, float] = {}
     if measure:
         image = torch.from_numpy(channels_first(trained.dataset.test.images[:1]))
-        networks = {f"{w}x": deployable(trained, w) for w in trained.experiment.model.widths}
+        networks = {f"{w}x": deployable(trained, w) for w in trained.widths}
         times = latencies_ms({name: partial(one, image) for name, one in networks.items()})
     rows = cost(trained.network, trained.experiment.model.widths, trained.image_shape)
     choices = [

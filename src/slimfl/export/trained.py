@@ -34,6 +34,8 @@ class Trained:
     """The round of these weights."""
     accuracy: dict[str, float]
     """Accuracy that the run recorded for that round, by width; empty if it was not evaluated."""
+    widths: tuple[float, ...]
+    """Those that its method trains, narrowest first."""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -50,14 +52,14 @@ class Trained:
 
     def chosen(self, widths: tuple[float, ...] | None) -> tuple[float, ...]:
         """The requested widths or all, narrowest first; refuses others than the run's."""
-        trained = self.experiment.model.widths
-        wrong = [width for width in widths or () if width not in trained]
+        wrong = [width for width in widths or () if width not in self.widths]
         if wrong:
+            untrained = all(width in self.experiment.model.widths for width in wrong)
             raise RequestError(
-                f"this run has no width {', '.join(map(str, wrong))}; "
-                f"choose from {', '.join(map(str, trained))}"
+                f"this run {'trained' if untrained else 'has'} no width "
+                f"{', '.join(map(str, wrong))}; choose from {', '.join(map(str, self.widths))}"
             )
-        return tuple(sorted(set(widths))) if widths else trained
+        return tuple(sorted(set(widths))) if widths else self.widths
 
 
 def load_trained(
@@ -106,7 +108,10 @@ def load_trained(
         )
     load_flat(network, weights)
     recorded = lines[checkpoint.round - 1].accuracy if checkpoint.round else {}
-    return Trained(experiment, dataset, network.eval(), checkpoint.round, dict(recorded))
+    # a method tests the widths that it trains; a stranger's method is not asked
+    tested = {width for line in lines for width in line.accuracy}
+    widths = tuple(w for w in experiment.model.widths if f"{w}x" in tested or not tested)
+    return Trained(experiment, dataset, network.eval(), checkpoint.round, dict(recorded), widths)
 
 
 def _check_own(
