@@ -30,6 +30,8 @@ def test_find_takes_runs_and_folders_of_runs(paper_runs):
     given = find([folder / "vanilla-1.0x-seed1", folder])
     assert given[0].experiment.method == "vanilla-1.0x"
     assert len(given) == 6, "a run named twice is read once"
+    (folder / "a-report.html").write_text("what a pattern of the shell names, too")
+    assert len(find(sorted(folder.glob("*[!s]")))) == 6
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def report(
             "browser can print it as PDF, and every figure has buttons for SVG and CSV)"
         )
     records = _found(runs)
-    path = write_report(records, out or runs[0] / "report.html")
+    path = write_report(records, out or next(filter(Path.is_dir, runs)) / "report.html")
     if json:
         show_json({"report": path, "runs": summaries(records)})
     else:

@@ -70,11 +70,14 @@ def find(paths: Iterable[Path]) -> list[RunRecord]:
     """The runs at the given paths: each a run folder, or a folder that holds run folders.
 
     The given order is kept. Inside a folder, SlimFL comes first, then Vanilla FL by width, then the
-    rest by name, each by seed. A run named twice is read once.
+    rest by name, each by seed. A run named twice is read once. Files beside folders are skipped: a
+    pattern of the shell such as runs/first/* names the report, too.
     """
     records: dict[Path, RunRecord] = {}
-    for path in paths:
-        for record in _at(Path(path)):
+    given = [Path(path) for path in paths]
+    folders = [path for path in given if not path.is_file()]
+    for path in folders or given:
+        for record in _at(path):
             records.setdefault(record.path.resolve(), record)
     if not records:
         raise RequestError("there is nothing to report; give at least one run folder")
