@@ -15,7 +15,7 @@ from slimfl.federation import RoundRecord, RunFolder
 from slimfl.reproduction import paper
 from slimfl.reproduction.cells.archive import pack
 from slimfl.reproduction.cells.scale import ALPHAS, SCALES
-from slimfl.reproduction.exhibits import RECIPES, fig6
+from slimfl.reproduction.exhibits import RECIPES, choices, fig6
 from slimfl.reproduction.exhibits import table3_runs as grid
 from slimfl.reproduction.exhibits.exhibit import Final
 from slimfl.reproduction.exhibits.table6 import decoded
@@ -208,6 +208,44 @@ def test_figure2_compares_after_as_many_steps_too():
     unfinished = RECIPES["fig2"].show(LONG, begun)
     assert "unfinished" in unfinished.table.rows[3][1]
     assert unfinished.claims[0].explanation == ""
+
+
+def test_figure6_compares_after_as_many_steps_per_device_too():
+    runs = {}
+    for cell in RECIPES["fig6"].cells(LONG):
+        steady = record(cell, dict.fromkeys(grid.CURVES, 50))
+        rising = [
+            line.model_copy(update={"accuracy": {"0.5x": line.round / 100, "1.0x": 0.5}})
+            for line in steady.lines
+        ]
+        runs[cell] = replace(steady, lines=rising)
+    _, uneven, even, *_ = RECIPES["fig6"].show(LONG, runs).notes
+    assert uneven.startswith("α = 0.1, at equal local steps")
+    # 8 rounds with 20 devices are the steps of 4 with 10: rounds 4 to 8, and 1 to 4
+    assert "2.5 / 50.0% with 10 devices (round 4), 6.0 / 50.0% with 20 devices (round 8)" in even
+    begun = {cell: replace(run, lines=run.lines[:7]) for cell, run in runs.items()}
+    assert not any("equal local" in note for note in RECIPES["fig6"].show(LONG, begun).notes)
+
+
+@pytest.mark.parametrize(("full", "told"), [(0.3, True), (0.4, False)])
+def test_a_half_that_was_erased_is_told(full, told):
+    """Told only if nothing arrived in a round, and both widths are the same since then."""
+    [cell] = choices.setting(LONG, "extremely poor channel, missing = zero")
+    lines = [
+        line.model_copy(
+            update={
+                "accuracy": {"0.5x": 0.3, "1.0x": full if line.round >= 5 else 0.5},
+                "delivered": [10, 0 if line.round in (5, 7) else 3],
+            }
+        )
+        for line in record(cell, dict.fromkeys(grid.CURVES, 50)).lines
+    ]
+    run = replace(record(cell, dict.fromkeys(grid.CURVES, 50)), lines=lines)
+    words = " ".join(RECIPES["choices"].show(LONG, {cell: run}).notes)
+    assert ("the right half in round 5, and both widths have the same" in words) is told
+    arrived = [line.model_copy(update={"delivered": [10, 3]}) for line in lines]
+    words = " ".join(RECIPES["choices"].show(LONG, {cell: replace(run, lines=arrived)}).notes)
+    assert "erased" not in words
 
 
 def test_figure5_compares_settings_over_the_same_seeds():

@@ -6,7 +6,7 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell, cell
 from slimfl.reproduction.cells.scale import Scale
-from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table, final
+from slimfl.reproduction.exhibits.exhibit import Exhibit, Recipe, Runs, Table, final, shown
 
 ALPHA = 1.0
 WIDTHS = ("0.5x", "1.0x")
@@ -41,6 +41,22 @@ def cells(scale: Scale) -> list[Cell]:
     return [c for name in CHANGES for c in setting(scale, name)]
 
 
+def _erased(scale: Scale, runs: Runs) -> list[str]:
+    """Since which round the right half is erased, if both widths agree from then on."""
+    notes = []
+    for record in shown(runs, setting(scale, "extremely poor channel, missing = zero")):
+        erased = [line.round for line in record.lines if line.delivered[-1] == 0]
+        after = [line for line in record.evaluated if erased and line.round >= erased[0]]
+        if after and all(len(set(line.accuracy.values())) == 1 for line in after):
+            notes.append(
+                f"With missing = zero, no device delivered the right half in round {erased[0]}, "
+                "and both widths have the same accuracy since then: what was erased cannot learn "
+                "any more, because without biases, channels of zeros pass on zeros and have no "
+                "gradient."
+            )
+    return notes
+
+
 def show(scale: Scale, runs: Runs) -> Exhibit:
     """Final accuracy with each choice, and its difference from what it is compared with."""
     finals = {
@@ -67,6 +83,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             "SlimFL, poor channel, α = 1. The paper makes no claim here, so there is no verdict. "
             "On the poor channel ten devices never all fail to deliver a segment, so `missing` is "
             f"compared at {EXTREME_DBM:g} dBm.",
+            *_erased(scale, runs),
             scale.shortened,
         ],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import grid
@@ -17,11 +18,15 @@ from slimfl.reproduction.exhibits.exhibit import (
     Table,
     accuracy,
     final,
+    shown,
 )
 from slimfl.reproduction.judging.verdict import Claim, Comparison
+from slimfl.results import RunRecord
 
 ALPHAS = (0.1, 1.0)
 WIDTHS = ("0.5x", "1.0x")
+#: Number of rounds behind an accuracy at equal local steps.
+EQUAL_ROUNDS = 5
 
 
 def setting(scale: Scale, alpha: float, devices: int) -> list[Cell]:
@@ -112,11 +117,45 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
             "each has fewer; the paper does not say whether its data grow with the devices. Local "
             "work is divided in the same way: a round uses the same number of images for any "
             "number of devices.",
+            *_at_equal_steps(scale, runs),
             "Whiskers show the deviation over seeds or, for a single seed, over its last rounds.",
             scale.shortened,
         ],
         figure=figure,
     )
+
+
+def _at_equal_steps(scale: Scale, runs: Runs) -> list[str]:
+    """Accuracies after the local steps per device that the most devices have done in the end.
+
+    With k times as many devices, each has k times fewer images, so an epoch has fewer steps.
+    """
+    notes = []
+    for alpha in ALPHAS:
+        found = []
+        for devices in scale.device_counts:
+            records = shown(runs, setting(scale, alpha, devices))
+            until = round(scale.rounds[alpha] * devices / scale.device_counts[-1])
+            if not records or min(len(record.lines) for record in records) < until:
+                break
+            means = [_mean_until(records, until, width) for width in WIDTHS]
+            found.append(f"{' / '.join(means)}% with {devices} devices (round {until})")
+        else:
+            notes.append(
+                f"α = {alpha:g}, at equal local steps per device, 0.5x / 1.0x: {', '.join(found)}; "
+                f"each is the mean over at most {EQUAL_ROUNDS} rounds up to that one."
+            )
+    return notes
+
+
+def _mean_until(records: list[RunRecord], until: int, width: str) -> str:
+    tested = [
+        100 * line.accuracy[width]
+        for record in records
+        for line in record.lines
+        if until - EQUAL_ROUNDS < line.round <= until and width in line.accuracy
+    ]
+    return f"{fmean(tested):.1f}" if tested else "not tested"
 
 
 def _best(finals: list[Final | None], width: str, printed: float) -> Comparison:
