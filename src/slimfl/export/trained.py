@@ -35,7 +35,7 @@ class Trained:
     accuracy: dict[str, float]
     """Accuracy that the run recorded for that round, by width; empty if it was not evaluated."""
     widths: tuple[float, ...]
-    """Those that its method trains, narrowest first."""
+    """Those that the run tested, which its method trains; all of the model if it tested none."""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -126,9 +126,9 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def _at_equal_steps(scale: Scale, runs: Runs) -> list[str]:
-    """Accuracies after the local steps per device that the most devices have done in the end.
+    """Accuracies when each device has taken as many local steps as with the most devices at the end.
 
-    With k times as many devices, each has k times fewer images, so an epoch has fewer steps.
+    The more devices there are, the fewer images each has, and the fewer steps an epoch has.
     """
     notes = []
     for alpha in ALPHAS:
