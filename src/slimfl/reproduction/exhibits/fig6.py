@@ -126,7 +126,7 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
 
 
 def _at_equal_steps(scale: Scale, runs: Runs) -> list[str]:
-    """Accuracies when each device has taken as many local steps as with the most devices at the end.
+    """Accuracies after as many local steps of each device as with the most devices at the end.
 
     The more devices there are, the fewer images each has, and the fewer steps an epoch has.
     """
