@@ -150,6 +150,8 @@ COUNTS = {
     "federation.missing": "zero",
     "federation.absent": "old",
     "federation.evaluate_every": 7,
+    "federation.evaluate_all_from": 3,
+    "federation.average_last": 2,
     "server.optimiser": "momentum",
     "server.learning_rate": 0.5,
     "server.momentum": 0.5,

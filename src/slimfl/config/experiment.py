@@ -103,6 +103,17 @@ class Experiment(Section):
         return self
 
     @model_validator(mode="after")
+    def _tests_are_within_the_run(self) -> Experiment:
+        for key in ("evaluate_all_from", "average_last"):
+            value = getattr(self.federation, key)
+            if value is not None and value > self.rounds:
+                raise ValueError(
+                    f"federation.{key} is {value} and the run has {self.rounds} rounds; give at "
+                    f"most {self.rounds}, or more rounds"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _convergence_can_be_reached(self) -> Experiment:
         section, never = self.federation, "federation.stop_on_convergence can never stop this run: "
         if not section.stop_on_convergence:
@@ -114,7 +125,8 @@ class Experiment(Section):
                 f"federation.convergence_window of {self.rounds} at most, or more rounds"
             )
         # the last round is always evaluated; no window can contain more evaluations than these
-        evaluated_before = (self.rounds - 1) // section.evaluate_every * section.evaluate_every
+        before = range(self.rounds - 1, 0, -1)
+        evaluated_before = next((number for number in before if section.tests(number)), 0)
         if evaluated_before == 0 or self.rounds - evaluated_before >= window:
             raise ValueError(
                 f"{never}no window of {window} rounds has two evaluations; lower "

@@ -256,6 +256,7 @@ class AsynchronousRounds:
             simulation.global_model[where] = before[where]
         self.buffers.versions[list(segments)] += 1
         simulation.round += 1
+        simulation.last_models.add(simulation.round, simulation.global_model)
         self._forget()
         trained_s = time.perf_counter()
         plan, book = self._booked(ended, began_s)
@@ -268,8 +269,8 @@ class AsynchronousRounds:
             **task_fields(ended, _sent(plan), book.arrived),
             **battery_fields([each.device for each in ended], simulation.batteries),
         }
-        scores = simulation.scores(simulation.round)
-        record = round_record(simulation, plan, book, scores, trained_s, clock)
+        scores = simulation.scores(plan.round), simulation.averaged_scores(plan.round)
+        record = round_record(simulation, plan, book, *scores, trained_s, clock)
         return (
             record if stopped_by is None else record.model_copy(update={"stopped_by": stopped_by})
         )

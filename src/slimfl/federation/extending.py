@@ -41,11 +41,10 @@ def extended(folder: RunFolder, rounds: int) -> Experiment:
             f"{where}: with the cosine schedule the learning rate of every round depends on their "
             f"number, which was {asked.rounds}; start a new run with --rounds {rounds}"
         )
-    every = asked.federation.evaluate_every
     if rounds == done and not lines[-1].accuracy:
         raise RequestError(f"{where}: its last round would have no test; give {done + 1} or more")
     may_stop = asked.federation.stop_on_convergence or asked.callbacks
-    if done == asked.rounds and done % every and may_stop:
+    if done == asked.rounds and not asked.federation.tests(done) and may_stop:
         raise RequestError(
             f"{where}: round {done} was tested only because it was the last, and what ends this "
             f"run may depend on that test; start a new run with --rounds {rounds}"

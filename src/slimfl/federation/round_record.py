@@ -25,6 +25,7 @@ def round_record(
     plan: Plan,
     book: RoundBook,
     scores: Mapping[int, Score],
+    averaged: Mapping[int, Score] | None,
     trained_s: float,
     clock: Mapping[str, Any],
 ) -> RoundRecord:
@@ -35,6 +36,7 @@ def round_record(
         plan: The plan of the round.
         book: What happened.
         scores: Test results by index of the width.
+        averaged: The same of the mean of the last models; None where that is not tested.
         trained_s: When training ended, on the clock of `plan.began_s`.
         clock: The fields on virtual time and energy.
     """
@@ -43,6 +45,11 @@ def round_record(
     values: dict[str, Any] = {
         "round": plan.round,
         "accuracy": {names[i]: score.accuracy for i, score in scores.items()},
+        **(
+            {"averaged_accuracy": {names[i]: score.accuracy for i, score in averaged.items()}}
+            if averaged is not None
+            else {}
+        ),
         "loss": {names[i]: _finite(score.loss) for i, score in scores.items()},
         # reported losses are not covered by the noise
         "training_loss": {

@@ -25,6 +25,7 @@ from slimfl.federation.clock.recorded import clock_fields
 from slimfl.federation.clock.synchronous import asked_share, round_time
 from slimfl.federation.clock.task_costs import task_costs
 from slimfl.federation.filters import on_sums
+from slimfl.federation.last_models import LastModels
 from slimfl.federation.last_segments import LastSegments, memory_warning
 from slimfl.federation.plan import Plan
 from slimfl.federation.reasons import BATTERY, NO_ANSWER, NO_MODEL, NOT_ABLE, OFFLINE
@@ -73,6 +74,7 @@ class Simulation(Setting):
             self.belief = GainBelief(
                 len(self.population), noise_to_power(radio), radio.split_drift_db
             )
+        self.last_models = LastModels(experiment.federation.average_last, len(self.global_model))
         stale = experiment.federation.absent == "stale"
         self.last_segments = LastSegments(len(self.global_model)) if stale else None
         self.trains_on = experiment.radio.downlink_missed == "own-model"
@@ -113,6 +115,7 @@ class Simulation(Setting):
         self.batteries.restore(_taken(tensors, "clock/"))
         if self.belief is not None:
             self.belief.restore(_taken(tensors, "belief/"))
+        self.last_models.restore(_taken(tensors, "average/"))
         if self.last_segments is not None:
             self.last_segments.restore(_taken(tensors, LAST_SEGMENTS))
         if self.asynchronous is not None:
@@ -129,13 +132,14 @@ class Simulation(Setting):
 
     @property
     def _kept(self) -> State:
-        """The state of method, channel, batteries and belief, by its names in a checkpoint."""
+        """What method, channel, batteries, belief and averaging keep, by names in a checkpoint."""
         believed = self.belief.state() if self.belief is not None else {}
         return {
             **{f"method/{name}": value for name, value in self.method_state.items()},
             **{f"channel/{name}": value for name, value in self.channel_state.items()},
             **{f"clock/{name}": value for name, value in self.batteries.state().items()},
             **{f"belief/{name}": value for name, value in believed.items()},
+            **{f"average/{name}": value for name, value in self.last_models.state().items()},
         }
 
     @property
@@ -276,13 +280,15 @@ class Simulation(Setting):
             self.belief.observe(plan.devices.ids[book.rows], sent, book.decoded)
         before_s = self.clock_s
         self.channel_state, self.round = plan.channel_state, plan.round
+        self.last_models.add(self.round, self.global_model)
         self.clock_s += plan.timing.duration_s
         self.batteries.drain(plan.timing.ids, plan.timing.used_j)
         trained_s = time.perf_counter()
         clock = clock_fields(before_s, self.clock_s, plan.timing, self.batteries)
         if self.batteries.empty.all():
             clock["stopped_by"] = NOBODY_LEFT
-        return round_record(self, plan, book, self.scores(plan.round), trained_s, clock)
+        scores = self.scores(plan.round), self.averaged_scores(plan.round)
+        return round_record(self, plan, book, *scores, trained_s, clock)
 
     def merge(self, arrivals: Arrivals) -> None:
         """Let the method compute the next model from what arrived."""
@@ -305,8 +311,7 @@ class Simulation(Setting):
 
     def scores(self, number: int) -> dict[int, Score]:
         """Test the model at the method's widths, if an evaluation is due."""
-        due = number % self.experiment.federation.evaluate_every == 0
-        if not due and number != self.experiment.rounds:
+        if not self._is_tested(number):
             return {}
         tested = self.method.evaluates()
         if self.in_detail:
@@ -314,6 +319,17 @@ class Simulation(Setting):
         else:
             scored = self.engine.evaluate(self.global_model, tested)
         return dict(zip(tested, scored, strict=True))
+
+    def averaged_scores(self, number: int) -> dict[int, Score] | None:
+        """Test the mean of the last models, where that is asked for and the round is tested."""
+        mean = self.last_models.mean(number) if self._is_tested(number) else None
+        if mean is None:
+            return None
+        tested = self.method.evaluates()
+        return dict(zip(tested, self.engine.evaluate(mean, tested), strict=True))
+
+    def _is_tested(self, number: int) -> bool:
+        return self.experiment.federation.tests(number) or number == self.experiment.rounds
 
     def outcomes(self, plan: Plan) -> Iterator[Outcome]:
         """The engine's outcomes; an error names the round and the device."""

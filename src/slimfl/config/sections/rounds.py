@@ -25,12 +25,22 @@ class FederationSection(Section):
     paper, or counted in it as the `old` global model, as the last one that did arrive from it
     (`stale`: the server keeps one vector for every device that it ever heard), or as `zero`."""
     evaluate_every: Count = 1
+    evaluate_all_from: Count | None = None
+    """Test every round from this one on, too: the mean of many tests is a more precise score."""
+    average_last: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """n: also test the mean of the models of the last n rounds, as a second score. The server keeps
+    n models for it; training goes on from the last one."""
     checkpoint_every: Count = 1
     stop_on_convergence: bool = False
     """End the run in the first round whose window passes the convergence test at every width."""
     convergence_window: Count = 100
     convergence_accuracy: Fraction = 0.80
     convergence_deviation: Positive = 0.072
+
+    def tests(self, number: int) -> bool:
+        """Whether a round is tested; the last one of a run always is."""
+        late = self.evaluate_all_from is not None and number >= self.evaluate_all_from
+        return late or number % self.evaluate_every == 0
 
 
 class ServerSection(Section):

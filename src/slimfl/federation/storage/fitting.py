@@ -20,7 +20,7 @@ from slimfl.federation.storage.state_space import kept_shapes
 MADE_WITH = "made_with"
 
 #: Prefixes of the arrays that a method, a channel, the clock or the belief keeps.
-KEPT = ("method/", "channel/", "clock/", "belief/")
+KEPT = ("method/", "channel/", "clock/", "belief/", "average/")
 
 #: How the names of arrays begin that hold what arrived last of every device.
 LAST_SEGMENTS = "last/"

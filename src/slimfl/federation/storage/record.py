@@ -86,6 +86,8 @@ class RoundRecord(_Part):
     round: Annotated[int, Field(ge=1, le=10**9)]
     accuracy: dict[str, Share]
     """By the name of the width; empty after rounds without an evaluation."""
+    averaged_accuracy: dict[str, Share] | None = None
+    """The accuracy of the mean of the last models; recorded with `federation.average_last`."""
     loss: dict[str, Number | None] = {}
     training_loss: dict[str, Number | None] = {}
     learning_rate: Amount | None = None
@@ -162,8 +164,8 @@ class RoundRecord(_Part):
     def misfit(self, experiment: Experiment) -> str | None:
         """What is wrong in a record of this experiment; None if it fits."""
         names = {f"{width}x" for width in experiment.model.widths}
-        for key in ("accuracy", "loss", "training_loss"):
-            if not getattr(self, key).keys() <= names:
+        for key in ("accuracy", "averaged_accuracy", "loss", "training_loss"):
+            if not (getattr(self, key) or {}).keys() <= names:
                 return f"{key} has a width that the experiment has not"
         if self.label_accuracy is not None and not self.label_accuracy.keys() <= names:
             return "label_accuracy has a width that the experiment has not"
