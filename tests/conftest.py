@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
+
 from tests.hand_made_runs import make_run, paper_runs  # noqa: F401, fixtures for all
 
 torch.set_num_threads(1)

@@ -4,12 +4,12 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from tests.hand_made_runs import line
 
 from slimfl import config
 from slimfl.cli.progress import AllRuns, ProgressCallback, progress_bar
 from slimfl.federation import RoundRecord
 from slimfl.sweeps import Job
+from tests.hand_made_runs import line
 
 ROUNDS = 10
 

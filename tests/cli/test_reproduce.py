@@ -5,12 +5,12 @@ import json
 import lzma
 
 import pytest
-from tests.reproduction.test_archive import tiny
 
 from slimfl.cli import main
 from slimfl.reproduction import reproduce
 from slimfl.reproduction.cells.archive import MANIFEST, pack
 from slimfl.sweeps import complete
+from tests.reproduction.test_archive import tiny
 
 
 @pytest.fixture

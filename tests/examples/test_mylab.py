@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 import slimfl
 from slimfl import config
@@ -13,6 +12,7 @@ from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation
 from slimfl.naming import trusting
 from slimfl.radio import outage_channel
+from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 DATASET = synthetic(train=300, test=100, size=6)
 

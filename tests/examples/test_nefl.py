@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation
 from slimfl.naming import trusting
+from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 FILE = HOWTO / "nefl.toml"
 

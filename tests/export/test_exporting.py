@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from tests.export.conftest import SMALL
 from torch import nn
 
 import slimfl
@@ -26,6 +25,7 @@ from slimfl.export.trained import load_trained
 from slimfl.federation import Callback
 from slimfl.nn import SlimConv2d, SlimLinear, at_width, channels_at, multiply_adds, segments
 from slimfl.training import Images
+from tests.export.conftest import SMALL
 
 
 def expected_logits(finished, width):

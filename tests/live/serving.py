@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.hand_made_runs import PROVENANCE, line
-
 from slimfl import config
 from slimfl.federation import RunFolder
+from tests.hand_made_runs import PROVENANCE, line
 
 COMMAND = [sys.executable, "-c", "from slimfl.cli import main; main()"]
 TOKEN = "a-token-of-the-tests"

@@ -3,15 +3,15 @@
 import math
 
 import pytest
-from tests.hand_made_runs import line
-from tests.live.pages import read_all
-from tests.live.serving import append
 
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import Simulation, run
 from slimfl.live import Board
 from slimfl.live.details import MOST_BYTES, details, thresholds
+from tests.hand_made_runs import line
+from tests.live.pages import read_all
+from tests.live.serving import append
 
 ACCURACY = {"0.5x": 0.5, "1.0x": 0.5}
 

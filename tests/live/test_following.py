@@ -6,15 +6,15 @@ import shutil
 import threading
 
 import pytest
-from tests.hand_made_runs import line
-from tests.live.pages import Page, read_all
-from tests.live.serving import append
 
 from slimfl.federation import RunFolder
 from slimfl.live import Board, run_folders
 from slimfl.live.followed import CHUNK
 from slimfl.live.stream import ROUNDS, parse_id
 from slimfl.results import load, run_summary
+from tests.hand_made_runs import line
+from tests.live.pages import Page, read_all
+from tests.live.serving import append
 
 ACCURACY = {"0.5x": 0.55, "1.0x": 0.66}
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hand_made_runs import line
-from tests.live.serving import COMMAND, TOKEN, append, until, watching, write_run
 
 from slimfl.results import load, run_summary
+from tests.hand_made_runs import line
+from tests.live.serving import COMMAND, TOKEN, append, until, watching, write_run
 
 pytestmark = pytest.mark.browser
 

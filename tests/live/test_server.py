@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from tests.hand_made_runs import line
-from tests.live.serving import COMMAND, TOKEN, append, until, watching, write_run
 
 from slimfl.cli import main
+from tests.hand_made_runs import line
+from tests.live.serving import COMMAND, TOKEN, append, until, watching, write_run
 
 METHODS = ("slimfl", "vanilla-0.5x", "vanilla-1.0x")
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from statistics import fmean, stdev
 
 import pytest
-from tests.reproduction.test_exhibits import LONG, papers_runs, record
 
 from slimfl.reproduction.cells.scale import SCALES
 from slimfl.reproduction.exhibits import RECIPES
@@ -14,6 +13,7 @@ from slimfl.reproduction.judging.paired import difference, student_t
 from slimfl.reproduction.judging.reasons import reason
 from slimfl.reproduction.judging.verdict import Claim, Comparison, Verdict
 from slimfl.reproduction.reproduce import as_markdown, verdict_table
+from tests.reproduction.test_exhibits import LONG, papers_runs, record
 
 
 @pytest.mark.parametrize(("degrees", "printed"), [(1, 12.706), (2, 4.303), (9, 2.262), (30, 2.042)])

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from tests.reproduction.test_archive import tiny
 
 from slimfl import config
 from slimfl.reproduction.cells.archive import pack
@@ -11,6 +10,7 @@ from slimfl.reproduction.cells.cell import cell
 from slimfl.reproduction.cells.scale import SCALES
 from slimfl.reproduction.cells.status import status
 from slimfl.sweeps import complete
+from tests.reproduction.test_archive import tiny
 
 STANDARD = SCALES["standard"]
 

@@ -5,13 +5,13 @@ import lzma
 from dataclasses import replace
 
 import pytest
-from tests.reproduction.test_archive import tiny
 
 from slimfl.errors import RequestError
 from slimfl.reproduction.cells import made_with
 from slimfl.reproduction.cells.archive import find, pack
 from slimfl.reproduction.cells.verify import Measure, archived, choose, verify
 from slimfl.sweeps import complete
+from tests.reproduction.test_archive import tiny
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Questions answered by many runs: planned first, then run, then judged."""
