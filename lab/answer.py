@@ -1,0 +1,224 @@
+"""What the runs of a plan say: measures by seed, contrasts with intervals, and what is equal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lab.plan import Contrast, Measure, NamedPlan, PlannedRun
+from slimfl.errors import RequestError
+from slimfl.results import RunRecord
+from slimfl.results.energy import round_energy_j
+from slimfl.results.statistics import Paired, equivalence_margin, fluctuation, holm, paired
+
+#: Budgets that agree within this are called equal: widths have whole numbers of parameters.
+EQUAL_WITHIN = 0.002
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A contrast in one setting, with its numbers."""
+
+    setting: str
+    contrast: Contrast
+    role: str
+    outcome: Paired
+    adjusted_p: float | None = None
+    """By Holm's method among the secondary contrasts of the plan."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the contrast is told apart by its own rule, with enough seeds."""
+        if self.outcome.preliminary or self.role == "exploratory":
+            return False
+        p = self.adjusted_p if self.role == "secondary" else self.outcome.p_student
+        return p is not None and p < 0.05
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything that the runs so far say."""
+
+    planned: NamedPlan
+    records: Mapping[PlannedRun, RunRecord]
+    """Finished runs only."""
+    outside: list[PlannedRun]
+    """Runs that this version of the plan did not ask for before they began."""
+    judged: list[Judged]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned run is finished."""
+        return len(self.records) == len(self.planned.runs)
+
+    def arm(self, setting: str, arm: str) -> list[RunRecord]:
+        """The finished runs of an arm in a setting."""
+        where = (setting, arm)
+        return [rec for run, rec in self.records.items() if (run.setting, run.arm) == where]
+
+    def values(self, setting: str, arm: str, measure: Measure) -> dict[int, float]:
+        """A measure by seed."""
+        plan = self.planned.plan
+        return {
+            rec.experiment.seed: value
+            for rec in self.arm(setting, arm)
+            if (value := measured(rec, measure, plan.late_from)) is not None
+        }
+
+
+def answer(planned: NamedPlan, cache: Path) -> Answer:
+    """Read the finished runs of a plan and judge its contrasts.
+
+    Refused if arms that the plan calls equal in a budget are not, or if an arm of several segments
+    never sent one of them.
+    """
+    records, outside = {}, []
+    for run in planned.runs:
+        record = run.cell.record(cache)
+        if record is not None and len(record.lines) >= run.cell.rounds:
+            records[run] = record
+            if not _was_planned(planned, run, cache):
+                outside.append(run)
+    found = Answer(planned, records, outside, [])
+    _check_budgets(found)
+    _check_segments(found)
+    return replace(found, judged=_judged(found))
+
+
+def measured(record: RunRecord, measure: Measure, late_from: int) -> float | None:
+    """One number of a run; None where the width was not tested."""
+    if measure.score == "mean of the last models":
+        averaged = record.lines[-1].averaged_accuracy
+        return 100 * averaged[measure.width] if averaged and measure.width in averaged else None
+    late = [line.accuracy for line in record.lines if line.round >= late_from]
+    tests = [100 * accuracy[measure.width] for accuracy in late if measure.width in accuracy]
+    if not tests:
+        return None
+    rules = {"late tests": fmean, "fluctuation": fluctuation, "worst late test": min}
+    return float(rules[measure.score](tests))
+
+
+def budgets(records: Sequence[RunRecord]) -> dict[str, float]:
+    """What a run took, in the mean over seeds: airtime, transmit energy, computing and both."""
+    lines = [record.lines for record in records]
+    total = fmean(sum(round_energy_j(line) for line in run) for run in lines)
+    sending = fmean(sum(line.energy_j for line in run) for run in lines)
+    computing = fmean(sum(line.multiply_adds or 0 for line in run) for run in lines)
+    uploads = fmean(sum(len(line.devices) for line in run) for run in lines)
+    airtime = fmean(sum(line.airtime_s for line in run) for run in lines)
+    return {
+        "airtime": airtime,
+        "airtime per upload": airtime / uploads,
+        "transmit energy": sending,
+        "computing": computing,
+        "all energy": total,
+    }
+
+
+def delivered_shares(records: Sequence[RunRecord]) -> list[float]:
+    """For every segment, the share of uploads in which it arrived."""
+    uploads = sum(len(line.devices) for record in records for line in record.lines)
+    counts = [line.delivered for record in records for line in record.lines]
+    return [sum(column) / uploads for column in zip(*counts, strict=True)]
+
+
+def _check_budgets(found: Answer) -> None:
+    plan = found.planned.plan
+    for setting in plan.settings:
+        for quantity, arms in plan.equal.items():
+            ready = {arm: recs for arm in arms if (recs := found.arm(setting, arm))}
+            seeds = (
+                set.intersection(*({r.experiment.seed for r in rs} for rs in ready.values()))
+                if ready
+                else set()
+            )
+            spent = {
+                arm: budgets([r for r in recs if r.experiment.seed in seeds])[quantity]
+                for arm, recs in ready.items()
+                if seeds
+            }
+            if spent and max(spent.values()) > (1 + EQUAL_WITHIN) * min(spent.values()):
+                told = ", ".join(f"{arm} {value:.6g}" for arm, value in spent.items())
+                raise RequestError(
+                    f"{found.planned.name}: {quantity} is not equal as planned ({told}); correct "
+                    "the plan's arms before anything is concluded"
+                )
+
+
+def _check_segments(found: Answer) -> None:
+    """An arm that trains several widths and never delivered one of them compares something else."""
+    plan = found.planned.plan
+    for setting in plan.settings:
+        for arm in plan.arms:
+            records = found.arm(setting, arm)
+            if records and records[0].experiment.method == "slimfl":
+                shares = delivered_shares(records)
+                if min(shares) == 0:
+                    raise RequestError(
+                        f"{found.planned.name}: in {setting or 'all runs'} no segment "
+                        f"{1 + shares.index(0)} of {arm} ever arrived; choose another split"
+                    )
+
+
+def _judged(found: Answer) -> list[Judged]:
+    plan = found.planned.plan
+    judged = []
+    for setting in plan.settings:
+        for contrast in plan.contrasts:
+            first = found.values(setting, contrast.of, contrast.measure)
+            width = contrast.over_width or contrast.measure.width
+            other = contrast.measure.model_copy(update={"width": width})
+            second = found.values(setting, contrast.over, other)
+            outcome = paired(first, second, ratio=contrast.scale == "ratio")
+            if outcome is None:
+                continue
+            elsewhere = plan.primary_setting not in (None, setting)
+            role = "secondary" if elsewhere and contrast.role == "primary" else contrast.role
+            judged.append(Judged(setting, contrast, role, outcome))
+    tested = [i for i, j in enumerate(judged) if j.role == "secondary" and j.outcome.p_student]
+    adjusted = holm([judged[i].outcome.p_student or 0.0 for i in tested])
+    for i, p in zip(tested, adjusted, strict=True):
+        judged[i] = replace(judged[i], adjusted_p=p)
+    return judged
+
+
+def _was_planned(planned: NamedPlan, run: PlannedRun, cache: Path) -> bool:
+    folder = run.cell.folder(cache)
+    stamp = folder.parent / "stamps" / f"{folder.name}.json"
+    if not stamp.is_file():
+        return False
+    return bool(json.loads(stamp.read_text())["sha256"] == planned.digest)
+
+
+def table(found: Answer) -> list[dict[str, Any]]:
+    """One row per contrast and setting, as plain values."""
+    rows = []
+    for each in found.judged:
+        low, high = each.outcome.interval() or (None, None)
+        margin = equivalence_margin(each.outcome)
+        rows.append(
+            {
+                **({"setting": each.setting} if each.setting else {}),
+                "contrast": each.contrast.name,
+                "of": each.contrast.of,
+                "over": each.contrast.over,
+                "score": each.contrast.measure.score,
+                "role": each.role,
+                "predicted": each.contrast.predicted,
+                "mean": each.outcome.mean,
+                "low": low,
+                "high": high,
+                "seeds": each.outcome.seeds,
+                "seeds ahead": each.outcome.ahead,
+                "p": each.outcome.p_student,
+                "p, Holm": each.adjusted_p,
+                "p, sign flips": each.outcome.p_sign_flip,
+                "equivalent within": margin,
+                "decided": each.decided,
+            }
+        )
+    return rows
