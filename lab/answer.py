@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -98,8 +98,12 @@ def measured(record: RunRecord, measure: Measure, late_from: int) -> float | Non
     tests = [100 * accuracy[measure.width] for accuracy in late if measure.width in accuracy]
     if not tests:
         return None
-    rules = {"late tests": fmean, "fluctuation": fluctuation, "worst late test": min}
-    return float(rules[measure.score](tests))
+    rules: dict[str, Callable[[list[float]], float]] = {
+        "late tests": fmean,
+        "fluctuation": fluctuation,
+        "worst late test": min,
+    }
+    return rules[measure.score](tests)
 
 
 def budgets(records: Sequence[RunRecord]) -> dict[str, float]:
