@@ -50,8 +50,8 @@ fragments: $(STAMP)  ## regenerate the parts of README and docs that show code a
 packages:  ## install from the checkout, from a wheel, and from an sdist without a compiler
 	@PYTHON=$(PYTHON) bash .ci/packages
 
-bench: $(RUNS) data  ## compare the engines on this machine: slimfl bench $(ARGS)
-	@$(BIN)/slimfl bench $(ARGS)
+bench: $(RUNS) data  ## compare the engines on this machine: python -m benchmarks $(ARGS)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 # The C++ is built once more with the sanitizers; the tests of the compiled module then use that
 # build. Python itself is not built for them, so their libraries are loaded before it.

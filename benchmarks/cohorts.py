@@ -1,6 +1,6 @@
 """Where does training devices as one cohort pay on a CPU, against one device a core?
 
-    python benchmarks/cohorts.py
+    python -m benchmarks.cohorts
 
 prints, for steps of growing size, how many times as fast a cohort is. The torch engine's threshold
 `SMALL_STEP` lies where that falls to one.
@@ -12,7 +12,7 @@ from statistics import median
 from torch import nn
 
 import slimfl
-from slimfl.bench.images import bench_dataset
+from benchmarks.worker import bench_dataset
 from slimfl.config import build
 
 REPETITIONS = 5

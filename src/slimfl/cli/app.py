@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.bench import bench
 from slimfl.cli.bound import bound
 from slimfl.cli.cost import cost
 from slimfl.cli.data import data
@@ -62,7 +61,7 @@ def options(
 
 
 for command in (
-    run, resume, keys, watch, compare, report, export, pick, link, bound, cost, bench, doctor,
+    run, resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")

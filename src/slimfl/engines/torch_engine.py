@@ -41,7 +41,7 @@ EVALUATION_BATCH = 200
 WAVE = 16
 
 #: Multiply-adds of a step below which calling operations takes longer than computing them:
-#: `benchmarks/cohorts.py` measures up to where cohorts pay on a CPU.
+#: `python -m benchmarks.cohorts` measures up to where cohorts pay on a CPU.
 SMALL_STEP = 3_000_000
 
 #: Waves of cohorts have this many times as many devices as other waves.

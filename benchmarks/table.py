@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slimfl.bench.suite import LABELS
+from benchmarks.suite import LABELS
 
 
 def tables(document: dict[str, Any]) -> RenderableType:

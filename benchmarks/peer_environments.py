@@ -13,8 +13,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from slimfl.bench.runners import STARTED, Runner
-from slimfl.bench.work import Work
+from benchmarks.runners import STARTED, Runner
+from benchmarks.work import Work
 from slimfl.errors import RequestError, RunError
 
 #: Default folder for environments, which git ignores.

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from slimfl.bench.ratios import rates, ratio, spread
-from slimfl.bench.runners import interleave, local_runner
-from slimfl.bench.work import Work
+from benchmarks.runners import interleave, local_runner, rates, ratio, spread
+from benchmarks.work import Work
 from slimfl.methods import method_names
 
 #: Methods that wait in memory at once, beside SlimFL.

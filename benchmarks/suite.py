@@ -1,14 +1,13 @@
-"""What `slimfl bench` measures."""
+"""What `python -m benchmarks` measures."""
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from slimfl.bench.methods import method_costs
-from slimfl.bench.ratios import rates, ratio, spread
-from slimfl.bench.runners import Runner, interleave, local_runner
-from slimfl.bench.work import Work
+from benchmarks.methods import method_costs
+from benchmarks.runners import Runner, interleave, local_runner, rates, ratio, spread
+from benchmarks.work import Work
 from slimfl.engines.cores import available_cores
 from slimfl.engines.native_engine import native_module
 from slimfl.errors import RunError

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from slimfl.bench import peers
-from slimfl.bench.peers import find_peers, peer_runner, prepare_environment
-from slimfl.bench.runners import interleave
-from slimfl.bench.work import Work
+from benchmarks import peer_environments as peers
+from benchmarks.peer_environments import find_peers, peer_runner, prepare_environment
+from benchmarks.runners import interleave
+from benchmarks.work import Work
 from slimfl.errors import RequestError, RunError
 
 ROOT = Path(__file__).parents[2] / "benchmarks" / "peers"
@@ -81,7 +81,7 @@ def test_speaks_the_protocol_between_other_runners(fake: Path) -> None:
 
 def test_start_up_is_counted_from_the_process(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("slimfl.bench.runners.time.time", lambda: now[0])
+    monkeypatch.setattr("benchmarks.runners.time.time", lambda: now[0])
     runner = peer_runner(fake, FEDAVG)
     now[0] = 2000.0
     with runner:

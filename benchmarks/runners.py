@@ -1,4 +1,7 @@
-"""Runners that take turns: processes of `worker.py`, started once and triggered for each turn."""
+"""Runners that take turns: processes of `worker.py`, started once and triggered for each turn.
+
+Seconds mean little on a shared machine, so results are compared as ratios with their spread.
+"""
 
 import json
 import subprocess
@@ -7,13 +10,17 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import median
 from typing import Any, Self
 
-from slimfl.bench.work import Work
+from benchmarks.work import Work
 from slimfl.errors import RunError
 
 #: Placeholder in a command for the time at which its process is launched.
 STARTED = "@started"
+#: Where `python -m benchmarks` works.
+CHECKOUT = Path(__file__).parent.parent
 
 
 class Runner:
@@ -44,6 +51,7 @@ class Runner:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
+                    cwd=CHECKOUT,
                 )
             )
 
@@ -97,7 +105,7 @@ def local_runner(name: str, work: Work, processes: int = 1) -> Runner:
     for rank in range(processes):
         devices = len(range(rank, work.devices, processes))
         share = json.dumps(asdict(replace(work, devices=devices)))
-        commands.append([sys.executable, "-m", "slimfl.bench.worker", name, STARTED, share])
+        commands.append([sys.executable, "-m", "benchmarks.worker", name, STARTED, share])
     return Runner(name, commands)
 
 
@@ -119,3 +127,19 @@ def interleave(
             for runner in runners:
                 results[runner.name].append(runner.once())
     return results
+
+
+def rates(results: Sequence[dict[str, float]]) -> list[float]:
+    """Images per second in every repetition."""
+    return [result["images"] / result["seconds"] for result in results]
+
+
+def ratio(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
+    """a / b, repetition by repetition."""
+    each = [x / y for x, y in zip(a, b, strict=True)]
+    return spread(each)
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Median, smallest and largest."""
+    return {"median": median(values), "min": min(values), "max": max(values)}

@@ -1,12 +1,19 @@
-"""`slimfl bench`: engines side by side."""
+"""`python -m benchmarks`: engines and other frameworks side by side."""
 
+import json as json_module
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchmarks.peer_environments import find_peers, peer_runner
+from benchmarks.suite import benchmark, method_benchmark
+from benchmarks.table import tables
 from slimfl.cli.output import Json, aside, check_writable, show, show_json
+from slimfl.errors import RequestError, RunError
+from slimfl.report.atomic_write import atomic_write
 
 
 def bench(
@@ -24,7 +31,7 @@ def bench(
     ] = False,
     peers_dir: Annotated[
         Path, typer.Option(help="Folder with the runners of other frameworks.")
-    ] = Path("benchmarks/peers"),
+    ] = Path(__file__).parent / "peers",
     out: Annotated[
         Path | None,
         typer.Option(help="Also write the JSON document to this file.", show_default="nowhere"),
@@ -35,13 +42,7 @@ def bench(
 
     Repetitions are interleaved; compare ratios, not seconds.
     """
-    import json as json_module
-
-    from slimfl.bench.peers import find_peers, peer_runner
-    from slimfl.bench.suite import benchmark, method_benchmark
-    from slimfl.bench.table import tables
     from slimfl.errors import RequestError
-    from slimfl.report.atomic_write import atomic_write
 
     if methods and peers:
         raise RequestError("--methods times no other frameworks; leave out --peers or --methods")
@@ -66,3 +67,16 @@ def bench(
         show_json(document)
     else:
         show(tables(document))
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        typer.run(bench)
+    except (RequestError, RunError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, RequestError) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,12 +6,11 @@ import sys
 import pytest
 from rich.console import Console
 
-from slimfl.bench.methods import method_costs
-from slimfl.bench.ratios import rates, ratio
-from slimfl.bench.runners import Runner, interleave, local_runner
-from slimfl.bench.suite import FLOWER, flower_simulation
-from slimfl.bench.table import tables
-from slimfl.bench.work import Work
+from benchmarks.methods import method_costs
+from benchmarks.runners import Runner, interleave, local_runner, rates, ratio
+from benchmarks.suite import FLOWER, flower_simulation
+from benchmarks.table import tables
+from benchmarks.work import Work
 from slimfl.errors import RunError
 from slimfl.methods import method_names
 

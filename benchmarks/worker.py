@@ -13,11 +13,31 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from slimfl.bench.work import Work
+from benchmarks.work import Work
+
+if TYPE_CHECKING:
+    from slimfl.data import Dataset
 
 #: Does the work once and returns the amounts of work done.
 DoWork = Callable[[], dict[str, float]]
+
+
+def bench_dataset(count: int, test: int = 100) -> "Dataset":
+    """Random images of Fashion-MNIST's size: arithmetic takes the same time on any images."""
+    import numpy as np
+
+    from slimfl.data import Dataset, Samples
+    from slimfl.rng import generator
+
+    random = generator(0, "bench")
+
+    def draw(n: int) -> Samples:
+        images = random.integers(0, 256, (n, 28, 28, 1), dtype=np.uint8)
+        return Samples(images, random.integers(0, 10, n))
+
+    return Dataset("bench", draw(count), draw(test), 10, "random")
 
 
 def serve(prepare: Callable[[], DoWork], started: float) -> None:
@@ -35,7 +55,6 @@ def serve(prepare: Callable[[], DoWork], started: float) -> None:
 
 def engine_runner(work: Work, engine: str) -> DoWork:
     """Whole rounds of the simulation: training, radio, aggregation and bookkeeping."""
-    from slimfl.bench.images import bench_dataset
     from slimfl.federation import Simulation
 
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
@@ -48,7 +67,6 @@ def engine_runner(work: Work, engine: str) -> DoWork:
 
 def method_runner(work: Work) -> DoWork:
     """Rounds of one method by the fastest engine; also how many multiply-adds a round has."""
-    from slimfl.bench.images import bench_dataset
     from slimfl.federation import Simulation
 
     sim = Simulation(work.experiment("auto"), dataset=bench_dataset(work.held))
@@ -71,7 +89,6 @@ def method_runner(work: Work) -> DoWork:
 
 def flower_runner(work: Work) -> DoWork:
     """The same rounds through Flower's simulation engine on Ray, the device engine being ours."""
-    from slimfl.bench.images import bench_dataset
     from slimfl.data import save
     from slimfl.federation import Simulation
 
@@ -91,7 +108,6 @@ def flower_runner(work: Work) -> DoWork:
 
 def evaluation_runner(work: Work, engine: str) -> DoWork:
     """Evaluation of both widths on a test set of Fashion-MNIST's size."""
-    from slimfl.bench.images import bench_dataset
     from slimfl.federation import Simulation
 
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held, test=10_000))
@@ -107,7 +123,7 @@ def bare_runner(work: Work, tuned: bool) -> DoWork:
     """Bare PyTorch; `tuned` is one core's share of the best possible loop."""
     import torch
 
-    from slimfl.bench.bare_torch import BareLoop
+    from benchmarks.bare_torch import BareLoop
     from slimfl.engines.allocator import tune_allocator
 
     if tuned:
@@ -133,7 +149,7 @@ def fma_runner() -> DoWork:
 
 
 def main() -> None:
-    """`python -m slimfl.bench.worker RUNNER STARTED WORK`."""
+    """`python -m benchmarks.worker RUNNER STARTED WORK`."""
     gc.set_threshold(100_000)  # as the command line does
     runner, started, work = sys.argv[1], float(sys.argv[2]), Work(**json.loads(sys.argv[3]))
     runners: dict[str, Callable[[], DoWork]] = {
