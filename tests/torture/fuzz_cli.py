@@ -1,27 +1,59 @@
 """Run a command in this process and judge how it ended.
 
-No subprocess: thousands of cases have to fit into minutes. A case may neither hang nor take
-gigabytes; both are cut off here.
+No process per case: thousands have to fit into minutes. A case may neither hang nor take gigabytes;
+both are cut off here, which may leave a module half imported. So the cases of a test run in a fork
+(`apart`), and no other test meets what they leave.
 """
 
 import contextlib
 import faulthandler
+import functools
 import io
+import multiprocessing
 import os
 import resource
 import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from slimfl.cli import main
 
-#: Seconds after which a case counts as hanging; where Python is stuck, the process ends.
-HANG_S, STUCK_S = 30.0, 120.0
+#: Seconds of computing after which a case counts as hanging, as others may keep the machine busy.
+HANG_S = 30.0
+#: Seconds on the clock after which the process ends, as Python is stuck or waits for ever.
+STUCK_S = 600.0
 #: Further memory that a case may ask for.
 MEMORY_BYTES = 2 << 30
+
+
+def apart(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that runs in a fork of this process."""
+
+    @functools.wraps(test)
+    def forked(*args: object, **named: object) -> None:
+        here, there = multiprocessing.Pipe(duplex=False)
+
+        def child() -> None:
+            try:
+                test(*args, **named)
+            except BaseException as error:
+                there.send(str(error) if isinstance(error, AssertionError) else traceback.format_exc())
+
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+        there.close()
+        with contextlib.suppress(EOFError):
+            pytest.fail(here.recv(), pytrace=False)
+        process.join()
+        assert process.exitcode == 0, f"the process of the cases ended with {process.exitcode}"
+
+    return forked
 
 
 class HangError(BaseException):
@@ -100,18 +132,18 @@ class _Terminal(io.StringIO):
 @contextlib.contextmanager
 def _limits():
     def hang(*_):
-        raise HangError(f"still running after {HANG_S:g} s")
+        raise HangError(f"still running after {HANG_S:g} s of computing")
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    before = signal.signal(signal.SIGALRM, hang)
+    before = signal.signal(signal.SIGPROF, hang)
     faulthandler.dump_traceback_later(STUCK_S, exit=True, file=sys.__stderr__)
-    signal.setitimer(signal.ITIMER_REAL, HANG_S)
+    signal.setitimer(signal.ITIMER_PROF, HANG_S)
     resource.setrlimit(resource.RLIMIT_AS, (in_use + MEMORY_BYTES, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         faulthandler.cancel_dump_traceback_later()

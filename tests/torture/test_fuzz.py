@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fuzz_cases
-from fuzz_cli import call
+from fuzz_cli import apart, call
 
 SMALL, LARGE = 200, 2000
 FIRST = int(os.environ.get("SLIMFL_FUZZ_FIRST", "0"))
@@ -49,12 +49,14 @@ def quick_report():
     """The report itself, not the short page of other tests here."""
 
 
+@apart
 def test_generated_requests_end_as_every_request_does(world):
     assert_end_well(world, range(FIRST, FIRST + SMALL))
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("part", range(4))
+@apart
 def test_many_generated_requests_end_as_every_request_does(part, world):
     size = LARGE // 4
     first = FIRST + SMALL + part * size

@@ -10,7 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fuzz_metrics
-from fuzz_cli import call
+from fuzz_cli import apart, call
+from processes import slimfl
 
 ROUNDS = 2
 
@@ -24,10 +25,11 @@ def quick_report():
 def finished(tmp_path_factory):
     """A finished run of ten devices."""
     path = tmp_path_factory.mktemp("folders") / "run"
-    done = call(
+    request = (
         "run", "--method", "slimfl", "--rounds", ROUNDS, "--set", "data.dataset=synthetic",
-        "--set", "training.steps=1", "--set", "threads=1", "--out", path, cwd=path.parent,
+        "--set", "training.steps=1", "--set", "threads=1", "--out", path,
     )  # fmt: skip
+    done = slimfl(request, path.parent)
     assert done.status == 0, done
     return path / "slimfl-seed0"
 
@@ -42,11 +44,13 @@ def commands(folder):
     return [("compare", folder), ("report", folder, "--out", out), ("resume", folder, "--json")]
 
 
+@apart
 def test_hostile_metrics_are_refused_by_file_and_line(finished, tmp_path):
     assert_refused(finished, tmp_path, every=6)
 
 
 @pytest.mark.torture
+@apart
 def test_hostile_metrics_are_refused_by_every_command(finished, tmp_path):
     assert_refused(finished, tmp_path, every=1)
 
@@ -72,6 +76,7 @@ def assert_refused(finished, tmp_path, every):
 
 
 @pytest.mark.parametrize("name", fuzz_metrics.PARTITIONS)
+@apart
 def test_a_hostile_partition_is_refused_by_its_name(name, folder, tmp_path):
     (folder / "partition.json").write_bytes(fuzz_metrics.PARTITIONS[name])
     for command in commands(folder):
@@ -103,6 +108,7 @@ def test_a_hostile_partition_is_refused_by_its_name(name, folder, tmp_path):
         "model.widths = [1e-300, 1.0]",
     ],
 )
+@apart
 def test_a_hostile_experiment_is_refused_or_read(line, folder, tmp_path):
     import tomli_w
 
@@ -124,6 +130,7 @@ def test_a_hostile_experiment_is_refused_or_read(line, folder, tmp_path):
 
 @pytest.mark.parametrize("file", ["experiment.toml", "metrics.jsonl", "partition.json"])
 @pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "zeros", "unreadable"])
+@apart
 def test_what_is_no_regular_file_is_refused_at_once(file, kind, folder, tmp_path):
     path = folder / file
     path.unlink()
