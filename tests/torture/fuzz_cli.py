@@ -43,7 +43,8 @@ def apart(test: Callable[..., None]) -> Callable[..., None]:
             try:
                 test(*args, **named)
             except BaseException as error:
-                there.send(str(error) if isinstance(error, AssertionError) else traceback.format_exc())
+                known = isinstance(error, AssertionError)
+                there.send(str(error) if known else traceback.format_exc())
 
         process = multiprocessing.get_context("fork").Process(target=child)
         process.start()
