@@ -24,6 +24,7 @@ import commands  # noqa: E402
 import configuration  # noqa: E402
 import convergence  # noqa: E402
 import errata  # noqa: E402
+import gains  # noqa: E402
 import growth  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
@@ -60,6 +61,7 @@ def texts() -> dict[str, str]:
         **measured.texts(),
         **convergence.texts(),
         **errata.texts(),
+        **gains.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
         **growth.texts(DOCS.parent / "results" / "cells"),
         **study_pages.texts(DOCS / "results" / "studies"),
@@ -96,6 +98,7 @@ def draw(folder: Path) -> None:
     pictures.draw(folder)
     measured.draw(folder)
     convergence.draw(folder)
+    gains.draw(folder)
 
 
 def same_picture(one: str, other: str) -> bool:

@@ -12,6 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 from slimfl.errors import RequestError
 from slimfl.methods import RunningMean
 from slimfl.radio import Superposition, optimal_split_numeric
+from slimfl.results.statistics import fluctuation, selection_fluctuation
 from slimfl.rng import generator
 from slimfl.theory import bound as theory
 from slimfl.theory.convex.problem import aggregation_weights, measure_gap, ridge_problem
@@ -333,6 +334,21 @@ def test_selection_grows_with_the_square_of_the_distance_between_devices():
         moved = replace(problem, targets=problem.targets + shift)
         parts.append(exact_variance(moved, moved.optimum, np.array([0.8, 0.6])).selection.sum())
     assert parts[1] / parts[0] == pytest.approx(9)
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.810, 0.704), (0.810, 0.912), (0.5, 0.8)])
+def test_a_model_fluctuates_as_the_selection_of_devices_predicts(one, other):
+    """Local training to the devices' own optima, so that each round's model is their mean."""
+    problem = ridge_problem((0.5, 0.5), devices=20, non_iid=1.0)
+    optima = np.linalg.solve(problem.curvatures, problem.pulls[..., None])[..., 0]
+    fluctuations = []
+    for p in (one, other):
+        arrived = np.random.default_rng(3).random((20_000, 20)) < p
+        arrived = arrived[arrived.any(1)]
+        models = arrived @ optima / arrived.sum(1, keepdims=True)
+        fluctuations.append(np.mean([fluctuation(each) ** 2 for each in models.T]) ** 0.5)
+    expected = selection_fluctuation(one, 20) / selection_fluctuation(other, 20)
+    assert fluctuations[0] / fluctuations[1] == pytest.approx(expected, rel=0.05)
 
 
 def test_lowest_finds_a_parabola_and_respects_the_ends():
