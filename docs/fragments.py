@@ -28,6 +28,7 @@ import gains  # noqa: E402
 import growth  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
+import plans  # noqa: E402
 import scales  # noqa: E402
 import study_pages  # noqa: E402
 import verdicts  # noqa: E402
@@ -64,6 +65,7 @@ def texts() -> dict[str, str]:
         **gains.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
         **growth.texts(DOCS.parent / "results" / "cells"),
+        **plans.texts(DOCS / "results" / "plans"),
         **study_pages.texts(DOCS / "results" / "studies"),
     }
 

@@ -1,4 +1,4 @@
-"""`python -m lab`: run planned questions and follow their progress."""
+"""`python -m lab`: run planned questions, follow their progress, and say what they answer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import Annotated
 
 import typer
 
-from lab.plan import NamedPlan, load, names
+from lab import archive
+from lab.answer import answer as answered
+from lab.answer import document
+from lab.plan import NamedPlan, PlannedRun, load, names
 from slimfl.errors import RequestError, RunError
-from slimfl.sweeps import is_complete, run_jobs
+from slimfl.sweeps import run_jobs
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 CACHE = Path("lab/cells")
+RESULTS = Path("docs/results/plans")
 Names = Annotated[list[str] | None, typer.Argument(help="Plans; all when absent.")]
 Cache = Annotated[Path, typer.Option(help="Folder for the runs.")]
+Results = Annotated[Path, typer.Option(help="Folder for what the runs say.")]
 
 
 @app.command()
@@ -28,9 +33,10 @@ def run(
     for name in plans or names():
         planned = load(name)
         commit = planned.committed()
-        missing = [r for r in planned.runs if not is_complete(r.cell.job(cache))]
+        archive.unpack(planned, cache)
+        missing = [each for each in planned.runs if not archive.finished(each, cache)]
         for each in missing:
-            _stamp(planned, commit, each.cell.folder(cache))
+            _stamp(planned, commit, each, cache)
         run_jobs((each.cell.job(cache) for each in missing), "local", workers=workers)
 
 
@@ -38,15 +44,37 @@ def run(
 def status(plans: Names = None, cache: Cache = CACHE) -> None:
     """Say how many runs are finished."""
     for name in plans or names():
-        runs = load(name).runs
-        done = sum(is_complete(each.cell.job(cache)) for each in runs)
-        typer.echo(f"{name}: {done} of {len(runs)} runs are finished")
+        planned = load(name)
+        archive.unpack(planned, cache)
+        done = sum(archive.finished(each, cache) for each in planned.runs)
+        typer.echo(f"{name}: {done} of {len(planned.runs)} runs are finished")
 
 
-def _stamp(planned: NamedPlan, commit: str, folder: Path) -> None:
+@app.command()
+def pack(plans: Names = None, cache: Cache = CACHE) -> None:
+    """Put the finished runs of some plans into the repository's archive."""
+    for name in plans or names():
+        count = archive.pack(load(name), cache)
+        typer.echo(f"{name}: {count} runs in {archive.ARCHIVE / name}.tar.xz")
+
+
+@app.command()
+def answer(plans: Names = None, cache: Cache = CACHE, results: Results = RESULTS) -> None:
+    """Judge the finished runs of some plans and write what they say as JSON."""
+    for name in plans or names():
+        planned = load(name)
+        archive.unpack(planned, cache)
+        said = document(answered(planned, cache))
+        path = results / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+        typer.echo(f"{name}: {said['finished']} of {said['planned']} runs, in {path}")
+
+
+def _stamp(planned: NamedPlan, commit: str, run: PlannedRun, cache: Path) -> None:
     """Record beside a run, before it begins, which plan asked for it."""
-    stamp = folder.parent / "stamps" / f"{folder.name}.json"
-    if not stamp.exists() and not folder.exists():
+    stamp = archive.stamp_of(run, cache)
+    if not stamp.exists() and not run.cell.folder(cache).exists():
         stamp.parent.mkdir(parents=True, exist_ok=True)
         words = {"plan": planned.name, "sha256": planned.digest, "commit": commit}
         stamp.write_text(json.dumps(words) + "\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from lab.archive import finished, stamp_of
 from lab.plan import Contrast, Measure, NamedPlan, PlannedRun
 from slimfl.errors import RequestError
 from slimfl.results import RunRecord
@@ -79,7 +80,7 @@ def answer(planned: NamedPlan, cache: Path) -> Answer:
     records, outside = {}, []
     for run in planned.runs:
         record = run.cell.record(cache)
-        if record is not None and len(record.lines) >= run.cell.rounds:
+        if record is not None and finished(run, cache):
             records[run] = record
             if not _was_planned(planned, run, cache):
                 outside.append(run)
@@ -191,8 +192,7 @@ def _judged(found: Answer) -> list[Judged]:
 
 
 def _was_planned(planned: NamedPlan, run: PlannedRun, cache: Path) -> bool:
-    folder = run.cell.folder(cache)
-    stamp = folder.parent / "stamps" / f"{folder.name}.json"
+    stamp = stamp_of(run, cache)
     if not stamp.is_file():
         return False
     return bool(json.loads(stamp.read_text())["sha256"] == planned.digest)
@@ -211,6 +211,7 @@ def table(found: Answer) -> list[dict[str, Any]]:
                 "of": each.contrast.of,
                 "over": each.contrast.over,
                 "score": each.contrast.measure.score,
+                "scale": each.contrast.scale,
                 "role": each.role,
                 "predicted": each.contrast.predicted,
                 "mean": each.outcome.mean,
@@ -226,3 +227,49 @@ def table(found: Answer) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def document(found: Answer) -> dict[str, Any]:
+    """What the runs say, as plain values: a row per contrast, and per arm what it took and gave."""
+    plan = found.planned.plan
+    return {
+        "plan": found.planned.name,
+        "title": plan.title,
+        "question": plan.question,
+        "prediction": plan.prediction,
+        "test": plan.test,
+        "stop": plan.stop,
+        "sha256": found.planned.digest,
+        "seeds": plan.seeds,
+        "planned": len(found.planned.runs),
+        "finished": len(found.records),
+        "outside the plan": len(found.outside),
+        "equal": plan.equal,
+        "contrasts": table(found),
+        "arms": [
+            row
+            for setting in plan.settings
+            for arm in plan.arms
+            for row in _arm(found, setting, arm)
+        ],
+    }
+
+
+def _arm(found: Answer, setting: str, arm: str) -> Iterator[dict[str, Any]]:
+    records = found.arm(setting, arm)
+    if not records:
+        return
+    accuracy = {
+        width: found.values(setting, arm, Measure(width=width, score="late tests"))
+        for width in records[0].lines[-1].accuracy
+    }
+    yield {
+        **({"setting": setting} if setting else {}),
+        "arm": arm,
+        "method": records[0].experiment.method,
+        "seeds": len(records),
+        "accuracy": {width: fmean(values.values()) for width, values in accuracy.items()},
+        "by seed": accuracy,
+        "delivered": delivered_shares(records),
+        "spent": budgets(records),
+    }
