@@ -4,8 +4,11 @@ PYTHON ?= python3
 ARGS   ?=
 
 BIN := .venv/bin
-# Two stages: what `make run` runs, and what tests, lint and documentation need on top of it.
+COMMA := ,
+# Three stages: what `make run` runs, what its tests need, and what all tests, lint and
+# documentation need on top of that.
 RUNS  := .venv/.runs
+TESTS := .venv/.tests
 STAMP := .venv/.complete
 # Present while an installation is under way; found at the start of one, it means the last was killed.
 UNDER_WAY := .venv/.installing
@@ -15,20 +18,23 @@ UNDER_WAY := .venv/.installing
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test torture lint docs fragments packages bench sanitize clean data
+.PHONY: help run test test-all torture lint docs fragments packages bench sanitize clean data
 .SUFFIXES:
 
 help:  ## show this list
 	@echo 'usage: make TARGET [ARGS="..."] [PYTHON=python3]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 
 run: $(RUNS) data  ## run the main experiment: slimfl run $(ARGS)
 	@$(BIN)/slimfl run $(ARGS)
 
+test: $(TESTS)  ## does it work here? The quick tests: pytest $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow and not browser' $(ARGS)
+
 # In the order of the folders: files with few tests would come last, and the live deployments, which
 # wait for minutes, are such files.
-test: $(STAMP) data  ## run the tests: pytest -n 2 $(ARGS)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+test-all: $(STAMP) data  ## run all tests, also live federations and browsers: pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --complete --dist loadfile --no-loadscope-reorder $(ARGS)
 
 torture: $(STAMP)  ## test kills, full disks and hostile input exhaustively: pytest --torture $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --torture -m torture tests $(ARGS)
@@ -81,9 +87,9 @@ data: $(RUNS)
 ifeq ($(shell uname -s),Linux)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 endif
-$(RUNS) $(STAMP): export PIP_CONSTRAINT := constraints.txt
-$(RUNS) $(STAMP): export PIP_BUILD_CONSTRAINT := constraints.txt
-$(RUNS) $(STAMP): export PIP_DISABLE_PIP_VERSION_CHECK := 1
+$(RUNS) $(TESTS) $(STAMP): export PIP_CONSTRAINT := constraints.txt
+$(RUNS) $(TESTS) $(STAMP): export PIP_BUILD_CONSTRAINT := constraints.txt
+$(RUNS) $(TESTS) $(STAMP): export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # A new package or a change in the C++ has to be installed again; other changes take effect at once.
 $(RUNS): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* src/slimfl/*/__init__.py src/slimfl/*/*/__init__.py)
 	@command -v $(PYTHON) >/dev/null || { \
@@ -100,10 +106,18 @@ $(RUNS): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/* s
 	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e .
 	@rm $(UNDER_WAY) && touch $@
 
-# slimfl is installed by now, so `slimfl[dev]` adds what the extra names and builds nothing again.
+# slimfl is installed by now, so this adds what an extra names and builds nothing again.
+define ADD
+@if [ -e $(UNDER_WAY) ]; then rm -rf .venv && $(MAKE) --no-print-directory $(RUNS); fi
+@touch $(UNDER_WAY)
+@echo 'adding what $(1) need' >&2
+@$(BIN)/python -m pip install -q --no-compile -c constraints.txt 'slimfl[$(2)]'
+@rm $(UNDER_WAY) && touch $@
+endef
+
+$(TESTS): $(RUNS)
+	$(call ADD,the quick tests,test)
+
 $(STAMP): $(RUNS)
-	@if [ -e $(UNDER_WAY) ]; then rm -rf .venv && $(MAKE) --no-print-directory $(RUNS); fi
-	@touch $(UNDER_WAY)
-	@echo 'adding what tests, lint and documentation need' >&2
-	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt 'slimfl[dev]'
-	@rm $(UNDER_WAY) && touch $@
+	$(call ADD,all tests$(COMMA) lint and documentation,dev)
+	@touch $(TESTS)

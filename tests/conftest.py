@@ -1,6 +1,10 @@
-"""One thread per test process, as several run in parallel; one browser for the pages."""
+"""One thread per test process, one browser for the pages, and reports that fit on a screen."""
 
+import importlib.util
 import os
+import re
+import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +18,24 @@ from tests.hand_made_runs import make_run, paper_runs  # noqa: F401, fixtures fo
 
 torch.set_num_threads(1)
 
+# A job in the background of a shell script ignores Ctrl-C, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: Lines of a failure that are shown at its beginning and at its end.
+FIRST, LAST = 10, 25
+#: How a missing package shows in an error of Python or of slimfl.
+ABSENT = re.compile(r"No module named '(\w+)|(\w+) (?:and \w+ )?(?:is|are) not installed; run `pip")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run what is marked torture, too")
+    parser.addoption("--long", action="store_true", help="show all lines of every failure")
+    parser.addoption(
+        "--complete",
+        action="store_true",
+        help="fail, not skip, where an optional package is absent",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,6 +46,59 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item.get_closest_marker("torture")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def needed(error: str, config: pytest.Config) -> str | None:
+    """Why a test could not run: a package that is named in its error and not installed."""
+    if config.getoption("--complete"):
+        return None
+    names = (one or other for one, other in ABSENT.findall(error))
+    absent = (name for name in names if importlib.util.find_spec(name) is None)
+    return next((f"needs {name}" for name in absent if name != "slimfl"), None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report = yield
+    if report.failed and (why := needed(str(report.longrepr), collector.config)):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {why}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        said = "\n".join([str(report.longrepr), *(text for _, text in report.sections)])
+        if why := needed(said, item.config):
+            path, line, _ = report.location
+            report.outcome, report.longrepr = "skipped", (path, line or 0, f"Skipped: {why}")
+        elif not item.config.getoption("--long"):
+            if (short := shortened(str(report.longrepr))) != str(report.longrepr):
+                crash = getattr(report.longrepr, "reprcrash", None)
+                reason = crash.message.splitlines()[0] if crash else ""
+                report.longrepr = f"{reason}\n{short}"
+            report.sections = [(name, shortened(text)) for name, text in report.sections]
+    return report
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of what a failing test says; `--long` shows all of it."""
+    lines = text.splitlines()
+    between = len(lines) - FIRST - LAST
+    if between <= 0:
+        return text
+    left_out = f"[{between:,} lines left out; --long shows them]"
+    return "\n".join([*lines[:FIRST], left_out, *lines[-LAST:]])
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line each how many tests were skipped and why."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reasons[str(report.longrepr[-1]).removeprefix("Skipped: ")] += 1
+    for why, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped: {count} test{'s' * (count > 1)}: {why}")
 
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
