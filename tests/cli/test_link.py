@@ -201,6 +201,14 @@ def test_no_method_is_advised_where_nothing_arrives(here):
     assert advice["method"] == "vanilla-0.5x"
 
 
+def test_terms_that_hardly_differ_are_a_tie(here):
+    out = " ".join(here("link")[1].split())
+    assert "Advice: a tie. moderately poor channel: superposition has D = 2.816" in out
+    advice = json.loads(here("link", "--json")[1])["advice"]
+    assert advice["tie"]
+    assert advice["method"] is None
+
+
 def test_explore_writes_one_page(here, tmp_path):
     status, out, error = here("link", "--explore", "--noise-dbm", "-45", "--out", "x", "--json")
     assert status == 0, error

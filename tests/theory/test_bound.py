@@ -82,12 +82,32 @@ WIDTHS = (0.5, 1.0)
 
 @pytest.mark.parametrize(
     ("noise_dbm", "expected"),
-    [(-70, "vanilla-1.0x"), (-40, "slimfl"), (-45, "slimfl"), (-28, "vanilla-0.5x")],
+    [(-70, "vanilla-1.0x"), (-40, "slimfl"), (-36, "slimfl"), (-28, "vanilla-0.5x")],
 )
 def test_advice_follows_section_v(noise_dbm, expected):
-    advice = theory.advise(RadioSection(noise_dbm=noise_dbm), WIDTHS, devices=10)
+    section = RadioSection(noise_dbm=noise_dbm, split="optimal")
+    advice = theory.advise(section, WIDTHS, devices=10)
     assert advice.method == expected
     assert advice.reason
+
+
+@pytest.mark.parametrize(
+    ("keys", "methods", "words"),
+    [
+        ({}, ("slimfl", "vanilla-1.0x"), "D = 2.84, less than 1% apart; the best split, 0.772"),
+        ({"split": "optimal"}, ("slimfl",), "D = 2.84"),
+        ({"split": "optimal", "noise_dbm": -45}, ("slimfl", "vanilla-1.0x"), "1% apart"),
+        ({"split": (0.9, 0.1)}, ("slimfl",), "this split wastes power, 0.772"),
+        ({"spectral_efficiency": 0.75}, ("slimfl", "vanilla-1.0x"), "even the best split, 0.663"),
+    ],
+)  # fmt: skip
+def test_terms_within_one_percent_are_a_tie(keys, methods, words):
+    """By hand: exp(0.211) + exp(0.458) = 2.816 and 2 exp(0.351) = 2.841 at the paper's split."""
+    advice = theory.advise(RadioSection(**keys), WIDTHS, devices=10)
+    assert advice.methods == methods
+    assert words in advice.reason
+    assert advice.is_tie == (len(methods) == 2)
+    assert (advice.method is None) == advice.is_tie
 
 
 def test_advice_never_loses_to_one_message_once_the_split_it_names_is_taken():

@@ -5,8 +5,8 @@ import pytest
 
 from slimfl.config import RadioSection
 from slimfl.radio import noise_to_power
-from slimfl.theory.bound import advise
-from slimfl.theory.preference import NO_METHOD, TIE, preference_map
+from slimfl.theory.bound import TIE, advise
+from slimfl.theory.preference import NO_METHOD, preference_map
 
 WIDTHS = (0.5, 1.0)
 NOISES = np.array([-62.0, -51.0, -44.0, -40.0, -36.0, -31.0, -24.0])
@@ -39,9 +39,9 @@ def test_every_cell_is_the_advice_for_the_best_split_of_its_place(keys):
             apart = abs(slim - whole) / min(slim, whole) if np.isfinite(whole) else np.inf
             if apart > 1e-3:  # below, the coarse grid of splits may decide otherwise
                 method = (*found.methods, None)[found.preferred[row, column]]
-                assert method == advice.method, (rate, noise)
-            if abs(apart - TIE) > 2e-3 and advice.reason.startswith(("extremely good", "moderate")):
-                assert found.tie[row, column] == (apart < TIE), (rate, noise)
+                assert method in (advice.methods or (None,)), (rate, noise)
+            if abs(apart - TIE) > 2e-3:
+                assert found.tie[row, column] == advice.is_tie, (rate, noise)
 
 
 def test_over_a_band_of_unequal_gains_it_is_the_advice_too():
@@ -53,8 +53,9 @@ def test_over_a_band_of_unequal_gains_it_is_the_advice_too():
         advice = advise(there, WIDTHS, 10)
         slim, whole = advice.terms["slimfl"], advice.terms["vanilla-1.0x"]
         if abs(slim - whole) / min(slim, whole) > 1e-3:  # as above
-            assert drawn.methods[drawn.preferred[0, column]] == advice.method, noise
-            found.append(advice.method)
+            method = drawn.methods[drawn.preferred[0, column]]
+            assert method in advice.methods, noise
+            found.append(method)
     assert len({*found}) > 1
 
 

@@ -201,7 +201,12 @@ def _advice(section: "RadioSection", widths: tuple[float, ...], devices: int) ->
 
     advice = advise(section, widths, devices)
     terms = {name: finite(term) for name, term in advice.terms.items()}
-    return {"method": advice.method, "reason": advice.reason, "D_segments": terms}
+    return {
+        "method": advice.method,
+        "tie": advice.is_tie,
+        "reason": advice.reason,
+        "D_segments": terms,
+    }
 
 
 def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
@@ -416,7 +421,10 @@ def _show_link(document: dict[str, Any]) -> None:
         table,
         Text.assemble(
             "Advice: ",
-            (document["advice"]["method"] or "none", "bold"),
+            (
+                "a tie" if document["advice"]["tie"] else document["advice"]["method"] or "none",
+                "bold",
+            ),
             f". {document['advice']['reason']}.",
         ),
     )

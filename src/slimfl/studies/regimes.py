@@ -99,7 +99,8 @@ class Found:
     """At the energy that all have spent."""
     best_model: Podium
     """Whichever width it has."""
-    advised: str
+    advised: tuple[str, ...]
+    """Both methods in a tie."""
 
 
 def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
@@ -122,7 +123,7 @@ def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     )
     experiment = records["slimfl"][0].experiment
     section = experiment.radio.model_copy(update={"split": "optimal"})
-    advised = advise(section, experiment.model.widths, DEVICES).method or "none"
+    advised = advise(section, experiment.model.widths, DEVICES).methods
     assert best is not None
     return Found(regime, by_width, by_energy, best, advised)
 
@@ -137,9 +138,9 @@ def _budgets(records: Sequence[Sequence[RunRecord]]) -> dict[int, float]:
 def answer(scale: StudyScale, runs: Runs) -> Answer:
     """Tables, a map, and how good the theory's advice is."""
     outcomes = [each for regime in regimes() if (each := found(scale, regime, runs))]
-    right = sum(each.best_model.wins_or_ties(each.advised) for each in outcomes)
+    right = sum(any(map(each.best_model.wins_or_ties, each.advised)) for each in outcomes)
     alone = [each for each in outcomes if not each.best_model.is_tie]
-    alone_right = sum(each.best_model.best.method == each.advised for each in alone)
+    alone_right = sum((each.best_model.best.method,) == each.advised for each in alone)
     sentences = [
         f"{len(outcomes)} of {len(regimes())} settings have been measured.",
         *(_counted(outcomes, width) for width in WIDTHS),
@@ -210,7 +211,7 @@ def _row(each: Found) -> list[str]:
         row.append(standing.gap_words(_over(*_slim_and_rival(podium))))
     best = each.best_model
     names = [title(best.best.method), *(title(one.method) for one in best.tied)]
-    return [*row, title(each.advised), " = ".join(names)]
+    return [*row, " = ".join(map(title, each.advised)) or "none", " = ".join(names)]
 
 
 def _over(slim: Standing, rival: Standing) -> Difference | None:
@@ -235,7 +236,7 @@ def _data(each: Found) -> dict[str, Any]:
         "spectral_efficiency": each.regime.rate,
         "accuracy": {width: told(p) for width, p in each.by_width.items()},
         "accuracy_at_equal_energy": {width: told(p) for width, p in each.by_energy.items()},
-        "advised": each.advised,
+        "advised": list(each.advised),
         "best_model": each.best_model.best.method,
         "tied": [one.method for one in each.best_model.tied],
     }

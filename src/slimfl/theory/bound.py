@@ -82,21 +82,41 @@ def optimal_weights(segments: int) -> tuple[float, ...]:
 NEGLIGIBLE = 0.05
 #: What arrives less than once in the longest run (see `Experiment.rounds`) does not arrive.
 MOST_ROUNDS = 10_000_000
+#: D of segments and of one message are a tie if they differ by less than this share.
+TIE = 0.01
 
 
 @dataclass(frozen=True)
 class Advice:
     """The method that the bound's terms favour on a link, and why."""
 
-    method: str | None
-    """None if nothing arrives."""
+    methods: tuple[str, ...]
+    """Both methods in a tie, none if nothing arrives."""
     reason: str
     terms: dict[str, float]
     """D of each method over the segments that it delivers."""
 
+    @property
+    def method(self) -> str | None:
+        """The only preferable method; None if nothing arrives, or in a tie."""
+        return self.methods[0] if len(self.methods) == 1 else None
+
+    @property
+    def is_tie(self) -> bool:
+        """True if neither method is preferable."""
+        return len(self.methods) > 1
+
+
+def smaller_term(segments: float, one_message: float) -> str:
+    """Which D is smaller: `segments`, `one-message` or `tie`."""
+    smaller = min(segments, one_message)
+    if np.isfinite(smaller) and abs(segments - one_message) < TIE * smaller:
+        return "tie"
+    return "segments" if segments <= one_message else "one-message"
+
 
 def condition(superposed: ArrayLike, whole: Sequence[float], devices: int) -> str:
-    """`nothing`, `poor`, `good`, `segments` or `one-message`: the case of `advise` for a link.
+    """`nothing`, `poor`, `good` or one of `smaller_term`: the case of `advise` for a link.
 
     `superposed` has the decoding probability of every segment, `whole` those of the first 1, 2, ...
     segments in one message.
@@ -110,7 +130,7 @@ def condition(superposed: ArrayLike, whole: Sequence[float], devices: int) -> st
     one_message = inverse_probability_sum([full] * count)
     if one_message <= count * (1 + NEGLIGIBLE):
         return "good"
-    return "segments" if inverse_probability_sum(superposed) <= one_message else "one-message"
+    return smaller_term(inverse_probability_sum(superposed), one_message)
 
 
 def widest_that_arrives(whole: Sequence[float], devices: int) -> int:
@@ -127,6 +147,7 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
       term dominates: the widest Vanilla FL that does arrive is preferable.
     * Extremely good: with everything in one message D is within 5% of S, its value on a perfect
       channel. Nothing is left to gain by superposition: Vanilla FL-1.0x.
+    * A tie: D of SlimFL and of one message differ by less than 1%.
     * Otherwise SlimFL, if a split exists for which D is smaller than that of one message. Under the
       outage formula with perfect cancellation one does: one message is the superposition whose
       thresholds are all equal. If the configured split is not such a one, the reason names it.
@@ -155,7 +176,7 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
             f"update of the narrowest width in {MOST_ROUNDS:,} rounds; lower the noise, the "
             "distance or the rate, or raise the power"
         )
-        return Advice(None, reason, terms)
+        return Advice((), reason, terms)
     if case == "poor":
         best = widest_that_arrives(whole, devices)
         reason = (
@@ -163,23 +184,29 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
             f"round from {devices} devices, so the bound's term 1/p for it is void or dominates; "
             f"{names[best]} arrives {devices * whole[best]:.2g} times"
         )
-        return Advice(names[best], reason, terms)
+        return Advice((names[best],), reason, terms)
     if case == "good":
         reason = (
             f"extremely good channel: the whole model in one message has D = {full:.4g}, and "
             f"{count} is perfect, so superposition has less than {NEGLIGIBLE:.0%} to gain"
         )
-        return Advice(names[-1], reason, terms)
+        return Advice((names[-1],), reason, terms)
     apart = (
         "superposition has" if section.multiplexing == "superposition" else "segments in turn have"
     )
     reason = f"moderately poor channel: {apart} D = {slim:.4g}, one message D = {full:.4g}"
-    if case == "one-message":
-        best_probabilities, best_coding = probabilities(segments, "optimal-numeric")
-        best_d = inverse_probability_sum(best_probabilities)
-        shares = ",".join(f"{share:.3f}" for share in best_coding.split)
-        if best_d > full:
-            reason += f"; even the best split, {shares}, has D = {best_d:.4g}"
-            return Advice(names[-1], reason, terms)
-        reason += f"; this split wastes power, {shares} has D = {best_d:.4g}"
-    return Advice("slimfl", reason, terms)
+    either = {"segments": ("slimfl",), "one-message": (names[-1],), "tie": ("slimfl", names[-1])}
+    if case == "tie":
+        reason += f", less than {TIE:.0%} apart"
+    if case == "segments":
+        return Advice(either[case], reason, terms)
+    best_probabilities, best_coding = probabilities(segments, "optimal-numeric")
+    best_d = inverse_probability_sum(best_probabilities)
+    with_best = smaller_term(best_d, full)
+    said = ",".join(f"{share:.3f}" for share in best_coding.split) + f" has D = {best_d:.4g}"
+    if case == "tie":
+        if with_best == "segments":
+            reason += f"; the best split, {said}"
+        return Advice(either[case], reason, terms)
+    wasted = "even the best split," if with_best != "segments" else "this split wastes power,"
+    return Advice(either[with_best], f"{reason}; {wasted} {said}", terms)

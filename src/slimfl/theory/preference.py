@@ -19,17 +19,15 @@ Floats = NDArray[np.float64]
 
 #: Shares of segment 1 that are tried for each rate; fewer where every probability takes long.
 SHARES, FEW_SHARES = 40, 12
-#: D of SlimFL and of one message are a tie when they differ by less than this share.
-TIE = 0.01
 #: Stands in the map where nothing arrives.
 NO_METHOD = -1
 
 
 @dataclass(frozen=True)
 class PreferenceMap:
-    """[rate, noise]: the preferable method as an index, and whether one message ties with it.
+    """[rate, noise]: the preferable method as an index, and whether it is a tie.
 
-    The index is `NO_METHOD` where nothing arrives.
+    The index is `NO_METHOD` where nothing arrives; in a tie, it is the method with the smaller D.
     """
 
     noises_dbm: Floats
@@ -69,11 +67,10 @@ def preference_map(
                 preferred[row, column] = NO_METHOD
                 continue
             best = widest_that_arrives(some, devices) if case == "poor" else count - 1
-            preferred[row, column] = 0 if case == "segments" else best + 1
-            one_message = inverse_probability_sum([some[-1]] * count)
-            if case != "poor" and np.isfinite(one_message):
-                apart = abs(slim_d[column] - one_message)
-                tie[row, column] = apart < TIE * min(slim_d[column], one_message)
+            tie[row, column] = case == "tie"
+            first = slim_d[column] <= inverse_probability_sum([some[-1]] * count)
+            slim_is_best = case == "segments" or (case == "tie" and first)
+            preferred[row, column] = 0 if slim_is_best else best + 1
     names = ("slimfl", *(f"vanilla-{round(width, 3)}x" for width in widths))
     return PreferenceMap(noises_dbm, rates, names, preferred, tie)
 

@@ -15,12 +15,15 @@ from slimfl.radio import optimal_split, power_split, segment_rates
 from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
 from slimfl.report.pages.page_shell import asset, page_shell
+from slimfl.theory import bound
 from slimfl.theory.preference import splits_along
 
 #: In this order, each uses what stands before it.
 _SCRIPTS = ("special", "link", "drawing", "explorer")
 #: The most segments that the page has colours for.
 MOST_SEGMENTS = 5
+#: The limits of the advice, which the page takes from `slimfl.theory.bound`.
+_LIMITS = ("MOST_ROUNDS", "NEGLIGIBLE", "TIE")
 #: What the page's sliders stand for; everything else must be as by default.
 _SLIDERS = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "fading", "rician_k_db",
             "nakagami_m")  # fmt: skip
@@ -41,6 +44,7 @@ def explorer_page(section: RadioSection, segments: int, devices: int) -> str:
     settings = _settings(section, segments, devices)
     scripts = "\n".join(asset(__name__, f"{name}.js") for name in _SCRIPTS)
     data = json.dumps(settings, allow_nan=False)
+    rule = json.dumps({name: getattr(bound, name) for name in _LIMITS})
     return page_shell(
         kind="slimfl link",
         title="What does the channel let through?",
@@ -50,6 +54,7 @@ def explorer_page(section: RadioSection, segments: int, devices: int) -> str:
         main=asset(__name__, "explorer.html"),
         css=_palette() + asset(__name__, "explorer.css"),
         scripts=f'<script type="application/json" id="slimfl-link">{data}</script>'
+        f'<script type="application/json" id="slimfl-rule">{rule}</script>'
         '<script>"use strict";\nconst slimflExplorer = (() => {\n'
         f"{scripts}\nreturn {{ describe, preference, gammaQ, marcumQ }};\n}})();</script>",
     )

@@ -15,6 +15,7 @@ const SLIM = "var(--slimfl)";
 const segmentColour = (i, segments) => (segments === 1 ? SLIM : `color-mix(in srgb, var(--first) ${Math.round((100 * (segments - 1 - i)) / (segments - 1))}%, ${SLIM})`);
 const vanillaColour = (i) => `var(--vanilla-${i})`;
 const paler = (colour) => `color-mix(in srgb, ${colour} 78%, var(--lighter))`; // below dark letters
+const heading = (method) => (method === "tie" ? "Either: a tie" : `Send ${title(method)}`);
 const title = (method) => (method === "slimfl" ? "SlimFL" : method?.replace("vanilla-", "Vanilla FL-") ?? "nothing");
 let settings, found, map;
 
@@ -61,7 +62,7 @@ function showControls() {
 function showAdvice() {
   const { advice, slimfl, vanilla } = found, whole = vanilla[vanilla.length - 1];
   byId("advice").className = advice.kind;
-  byId("method").textContent = title(advice.method);
+  byId("method").textContent = heading(advice.method);
   byId("method").dataset.value = advice.method ?? "none";
   byId("reason").textContent = `${advice.reason[0].toUpperCase()}${advice.reason.slice(1)}.`;
   put(byId("ratio"), found.ratio, digits(found.ratio, 4));

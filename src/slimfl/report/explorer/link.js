@@ -1,8 +1,7 @@
 // One radio link: the formulas of slimfl.radio and slimfl.theory.bound, for segments of one rate.
 
-const MOST_ROUNDS = 1e7; // what arrives less than once in the longest run does not arrive
-const NEGLIGIBLE = 0.05; // a channel is extremely good when D is within this share of a perfect one's
-const TIE = 0.01; // D of SlimFL and of one message are a tie when they differ by less
+// The limits of the rule are those of slimfl.theory.bound.
+const { MOST_ROUNDS, NEGLIGIBLE, TIE } = JSON.parse(document.getElementById("slimfl-rule").textContent);
 
 const fromDb = (decibel) => 10 ** (decibel / 10);
 const toDb = (ratio) => 10 * Math.log10(ratio);
@@ -76,13 +75,20 @@ function widthName(part, segments) {
   return `${Number.isInteger(width) ? width.toFixed(1) : width}x`;
 }
 
-// Section V's favourable conditions: "nothing", "poor", "good", "segments" or "one-message".
+// Which D is smaller: "segments", "one-message" or "tie".
+function smallerTerm(segments, oneMessage) {
+  const smaller = Math.min(segments, oneMessage);
+  if (Number.isFinite(smaller) && Math.abs(segments - oneMessage) < TIE * smaller) return "tie";
+  return segments <= oneMessage ? "segments" : "one-message";
+}
+
+// Section V's favourable conditions: "nothing", "poor", "good" or one of smallerTerm.
 function condition(slim, whole, devices) {
   const segments = whole.length, full = whole[segments - 1];
   if (devices * MOST_ROUNDS * whole[0].p < 1) return "nothing";
   if (devices * Math.max(slim.probabilities[segments - 1], full.p) < 1) return "poor";
   if (full.D <= segments * (1 + NEGLIGIBLE)) return "good";
-  return slim.D <= full.D ? "segments" : "one-message";
+  return smallerTerm(slim.D, full.D);
 }
 
 // The widest Vanilla FL that arrives once per round; the narrowest if none does.
@@ -99,30 +105,61 @@ function digits(value, count) {
   return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
-function advise(slim, whole, devices) {
+// SlimFL with its best split: the margins of the segments over the interference, improved step by
+// step from the closed form's, or from equal ones, which are one message.
+function bestSplit(rate, segments, ratio, reaches) {
+  const needed = target(rate);
+  const tried = (margins) => {
+    let after = 0;
+    const shares = margins.toReversed().map((margin) => {
+      const share = margin + needed * after;
+      after += share;
+      return share;
+    }).reverse();
+    return { margins, ...superposed(shares.map((share) => share / after), rate, ratio, reaches) };
+  };
+  const equal = Array(segments).fill(1), closed = equal.map((_, i) => (1 + needed) ** (-i / 2));
+  let best = [closed, equal].map(tried).reduce((one, other) => (other.D < one.D ? other : one));
+  for (let step = 0.5; step > 1e-3; step /= 2) {
+    for (let better = true; better;) {
+      better = false;
+      for (let i = 1; i < segments; i++) for (const factor of [1 + step, 1 / (1 + step)]) {
+        const next = tried(best.margins.with(i, best.margins[i] * factor));
+        if (next.D < best.D) [best, better] = [next, true];
+      }
+    }
+  }
+  return best;
+}
+
+function advise(slim, whole, devices, best) {
   const segments = whole.length, full = whole[segments - 1], last = slim.probabilities[segments - 1];
-  const best = widestThatArrives(whole, devices);
+  const widest = whole[widestThatArrives(whole, devices)];
+  const terms = `moderately poor channel: superposition has D = ${digits(slim.D, 4)}, one message D = ${digits(full.D, 4)}`;
+  const otherwise = smallerTerm(best.D, full.D), bestD = `has D = ${digits(best.D, 4)}`;
+  const either = { segments: "slimfl", "one-message": `vanilla-${full.width}`, tie: "tie" };
   switch (condition(slim, whole, devices)) {
     case "nothing": return {
       method: null, kind: "poor",
       reason: `nothing arrives on this link: of ${devices} devices, the server decodes less than one update of the narrowest width in ${MOST_ROUNDS.toLocaleString("en")} rounds; lower the noise, the distance or the rate, or raise the power`,
     };
     case "poor": return {
-      method: `vanilla-${whole[best].width}`, kind: "poor",
-      reason: `extremely poor channel: the last segment arrives ${digits(devices * last, 2)} times per round from ${devices} devices, so the bound's term 1/p for it is void or dominates; vanilla-${whole[best].width} arrives ${digits(devices * whole[best].p, 2)} times`,
+      method: `vanilla-${widest.width}`, kind: "poor",
+      reason: `extremely poor channel: the last segment arrives ${digits(devices * last, 2)} times per round from ${devices} devices, so the bound's term 1/p for it is void or dominates; vanilla-${widest.width} arrives ${digits(devices * widest.p, 2)} times`,
     };
     case "good": return {
       method: `vanilla-${full.width}`, kind: "good",
       reason: `extremely good channel: the whole model in one message has D = ${digits(full.D, 4)}, and ${segments} is perfect, so superposition has less than ${100 * NEGLIGIBLE}% to gain`,
     };
+    case "tie": return {
+      method: "tie", kind: "tie",
+      reason: `${terms}, less than ${100 * TIE}% apart${otherwise === "segments" ? `; the best split ${bestD}` : ""}`,
+    };
     case "one-message": return {
-      method: "slimfl", kind: "moderate",
-      reason: `moderately poor channel: superposition has D = ${digits(slim.D, 4)}, one message D = ${digits(full.D, 4)}; this split wastes power, the optimal one is better`,
+      method: either[otherwise], kind: otherwise === "tie" ? "tie" : "moderate",
+      reason: `${terms}; ${otherwise === "segments" ? "this split wastes power, the best one" : "even the best split"} ${bestD}`,
     };
-    default: return {
-      method: "slimfl", kind: "moderate",
-      reason: `moderately poor channel: superposition has D = ${digits(slim.D, 4)}, one message D = ${digits(full.D, 4)}`,
-    };
+    default: return { method: "slimfl", kind: "moderate", reason: terms };
   }
 }
 
@@ -133,7 +170,8 @@ function describe(settings) {
   const split = settings.split === "optimal" ? optimalSplit(rate, segments) : splitAlong(settings.share, rate, segments);
   const slimfl = superposed(split, rate, ratio, reaches);
   const vanilla = oneMessage(rate, segments, ratio, reaches);
-  return { ratio, slimfl, vanilla, advice: advise(slimfl, vanilla, settings.devices) };
+  const best = bestSplit(rate, segments, ratio, reaches);
+  return { ratio, slimfl, vanilla, advice: advise(slimfl, vanilla, settings.devices, best) };
 }
 
 // Segment 1 can be decoded only with more than this share of the power.
@@ -171,23 +209,13 @@ function preferenceMap(settings, columns = 61, rows = 33) {
   const ratios = noises.map((noise_dbm) => noiseToPower({ ...settings, noise_dbm }));
   const preferred = [], tie = [];
   for (const rate of rates) {
-    const low = edge(rate), shares = steps(low, 1, 42).slice(1, -1);
-    const splits = [optimalSplit(rate, segments), ...shares.map((share) => splitAlong(share, rate, segments))];
-    const needed = splits.map((split) => thresholds(split, rate, 1));
     const row = ratios.map((ratio) => {
-      let slim = null;
-      for (const each of needed) {
-        const probabilities = each.map((t) => reaches(ratio * t)), D = inverseSum(probabilities);
-        if (slim === null || D < slim.D) slim = { probabilities, D };
-      }
-      const whole = oneMessage(rate, segments, ratio, reaches), full = whole[segments - 1];
+      const slim = bestSplit(rate, segments, ratio, reaches), whole = oneMessage(rate, segments, ratio, reaches), full = whole[segments - 1];
       const found = condition(slim, whole, devices);
       if (found === "nothing") return { method: -1, tie: false };
-      const best = found === "poor" ? widestThatArrives(whole, devices) : segments - 1;
-      return {
-        method: found === "segments" ? 0 : best + 1,
-        tie: found !== "poor" && Math.abs(slim.D - full.D) < TIE * Math.min(slim.D, full.D),
-      };
+      const widest = found === "poor" ? widestThatArrives(whole, devices) : segments - 1;
+      const slimIsBest = found === "segments" || (found === "tie" && slim.D <= full.D);
+      return { method: slimIsBest ? 0 : widest + 1, tie: found === "tie" };
     });
     preferred.push(row.map((cell) => cell.method));
     tie.push(row.map((cell) => cell.tie));

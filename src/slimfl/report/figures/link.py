@@ -27,7 +27,8 @@ from slimfl.radio import (
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas
 from slimfl.results.groups import title
-from slimfl.theory.preference import NO_METHOD, TIE, preference_map, splits_along
+from slimfl.theory.bound import TIE
+from slimfl.theory.preference import NO_METHOD, preference_map, splits_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
