@@ -201,6 +201,38 @@ def test_jakes_rounds_are_correlated_by_bessels_function(cycles):
         assert products.mean() == pytest.approx(expected, abs=4 / math.sqrt(40_000))
 
 
+@pytest.mark.parametrize("cycles", [0.05, 0.3827, 0.8])
+def test_powers_under_jakes_are_correlated_by_the_square(cycles):
+    drawn = run(Jakes(cycles), 40_000, 13)
+    power = (drawn**2).sum(axis=2)
+    for apart in (1, 4, 12):
+        expected = special.j0(2 * math.pi * cycles * apart) ** 2
+        found = np.corrcoef(power[0], power[apart])[0, 1]
+        assert found == pytest.approx(expected, abs=4 / math.sqrt(40_000))
+
+
+def test_no_device_is_persistently_better_under_jakes():
+    """The variance of a mean over rounds follows from the correlation J_0^2 of the powers."""
+    rounds, cycles = 800, 0.37
+    means = (run(Jakes(cycles), 400, rounds) ** 2).sum(axis=2).mean(axis=0)
+    lags = np.arange(1, rounds)
+    correlation = special.j0(2 * math.pi * cycles * lags) ** 2
+    expected = math.sqrt((1 + 2 * ((1 - lags / rounds) * correlation).sum()) / rounds)
+    assert expected < 0.08
+    assert means.mean() == pytest.approx(1, abs=4 * expected / math.sqrt(400))
+    assert means.std() == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.parametrize("number", [1, 500])
+def test_a_round_of_jakes_is_complex_normal(number):
+    drawn, _ = Jakes(0.37).step({}, 3, number, 40_000)
+    assert stats.kstest(drawn.ravel() * math.sqrt(2), "norm").pvalue > 1e-3
+    power = (drawn**2).sum(axis=1)
+    assert stats.kstest(power, "expon").pvalue > 1e-3
+    weak = (power < 0.05).mean()  # where segments are lost
+    assert weak == pytest.approx(1 - math.exp(-0.05), abs=4 * math.sqrt(0.05 / 40_000))
+
+
 def test_the_published_doppler_correlation():
     """J_0(1) = 0.7651976866, and its first zero is at 2.4048255577."""
     assert doppler_correlation(1 / (2 * math.pi), 1.0) == pytest.approx(0.7651976866, abs=1e-9)

@@ -1,12 +1,14 @@
 """Fading that is correlated from round to round.
 
-Both processes make complex Gaussian scattering s with E|s|^2 = 1 in every round:
+Both processes make complex scattering s with E|s|^2 = 1 in every round:
 
 * AR(1), or Gauss-Markov: s' = a s + sqrt(1 - a^2) w. With a Doppler frequency f_d and rounds that
   begin T apart, a = J_0(2 pi f_d T): neighbouring rounds are correlated as in Clarke's model.
-* Jakes: waves from all directions, s = sum_n c_n exp(2 pi i f_d T cos(alpha_n) round) with uniform
-  alpha_n. Rounds n apart are correlated by J_0(2 pi f_d T n) (Clarke 1968, Jakes 1974). With
-  Gaussian c_n the scattering is exactly Gaussian for any number of waves.
+* Jakes: N equally strong waves from all directions,
+  s = N^(-1/2) sum_n exp(i (2 pi f_d T cos(alpha_n) round + phi_n)), with uniform arrival angles
+  alpha_n and phases phi_n for every device (Clarke 1968, Jakes 1974). Rounds n apart are correlated
+  by J_0(2 pi f_d T n), and their powers by its square. No device is persistently better than
+  another. s is Gaussian in the limit of many waves: its power has variance 1 - 1/N.
 """
 
 from dataclasses import dataclass
@@ -22,9 +24,9 @@ Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 #: Number of waves per device in Jakes' model.
-WAVES = 8
-#: Number of devices whose waves are computed at once; bounds the memory.
-CHUNK = 1 << 15
+WAVES = 64
+#: Number of devices that are computed at once; bounds the memory.
+CHUNK = 1 << 12
 
 
 def remembered(before: Floats, innovation: Floats, memory: float) -> Floats:
@@ -88,13 +90,13 @@ class Jakes:
         for begin in range(0, devices, CHUNK):
             rows = slice(begin, min(begin + CHUNK, devices))
             # one row per device, so that device k's numbers do not depend on how many there are
-            drawn = random.standard_normal((rows.stop - begin, 4 * WAVES))
-            real, imaginary, x, y = np.split(drawn, 4, axis=1)
-            cosine = x / np.hypot(x, y)
-            phase = cosine * (2 * np.pi * self.cycles_per_round * round)
-            wave = (real + 1j * imaginary) * np.exp(1j * phase)
-            total = wave.sum(axis=1) / np.sqrt(2 * WAVES)
-            found[rows, 0], found[rows, 1] = total.real, total.imag
+            drawn = random.random((rows.stop - begin, 2 * WAVES))
+            drawn *= 2 * np.pi
+            angle, phase = np.split(drawn, 2, axis=1)
+            phase += np.cos(angle) * (2 * np.pi * self.cycles_per_round * round)
+            found[rows, 0] = np.cos(phase).sum(axis=1)
+            found[rows, 1] = np.sin(phase).sum(axis=1)
+        found /= np.sqrt(WAVES)
         return found, state
 
 
