@@ -1,5 +1,7 @@
 """Which width is picked, against a naive search; energy presets; latency with a fake clock."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +74,31 @@ def test_the_reason_names_the_choice_and_its_numbers():
     assert "0.6000" in found.why
     assert pick([NARROW, FULL], Limits(min_accuracy=0.7)).choice is FULL
     assert pick([NARROW, FULL], Limits(min_accuracy=0.5)).choice is NARROW
+
+
+def int8(name="net-0.5x-int8", *, file_bytes=900, latency_ms=None, joules=0.1):
+    return Choice(name, 0.5, 10, 100, joules, 0.6, "int8", latency_ms, file_bytes)
+
+
+@pytest.mark.parametrize(
+    ("small", "plain_ms", "eligible"),
+    [
+        (int8(file_bytes=1200), None, False),
+        (int8(file_bytes=900), None, True),
+        (int8(file_bytes=1200, latency_ms=0.2), 0.1, False),
+        (int8(file_bytes=1200, latency_ms=0.05), 0.1, True),
+        (int8(file_bytes=900, latency_ms=0.2), 0.1, True),
+        (int8(file_bytes=None), None, True),
+    ],
+)
+def test_int8_must_be_smaller_or_faster_than_float32(small, plain_ms, eligible):
+    plain = replace(NARROW, latency_ms=plain_ms, file_bytes=1000)
+    wide = replace(FULL, latency_ms=plain_ms, file_bytes=100)  # not of its width
+    found = pick([plain, small, wide], Limits(min_accuracy=0.5))
+    assert found.choice is (small if eligible else plain)
+    if not eligible:
+        with pytest.raises(RequestError, match="int8: its file is neither smaller nor faster"):
+            pick([plain, small, wide], Limits(max_energy_j=0.2))
 
 
 def test_without_a_fitting_width_every_reason_is_given():

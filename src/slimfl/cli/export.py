@@ -141,7 +141,7 @@ def pick(
     from slimfl.errors import RequestError
     from slimfl.export import energy as presets
     from slimfl.export.manifest import MANIFEST, read_manifest
-    from slimfl.export.picking import Limits, from_export, from_run
+    from slimfl.export.picking import Limits, from_export, from_run, why_not
     from slimfl.export.picking import pick as pick_one
 
     allow(trust)
@@ -171,13 +171,14 @@ def pick(
                 "energy_preset": table.energy_preset,
                 "latency_runtime": table.latency_runtime,
                 "choices": [
-                    {**asdict(one), "broken": limits.broken_by(one)} for one in table.choices
+                    {**asdict(one), "broken": why_not(one, table.choices, limits)}
+                    for one in table.choices
                 ],
             }
         )
         return
     show(f"{picked.why} (energy preset {table.energy_preset})")
     for one in table.choices:
-        broken = limits.broken_by(one)
+        broken = why_not(one, table.choices, limits)
         if broken:
             show(f"{one.name} does not fit: {', '.join(broken)}")

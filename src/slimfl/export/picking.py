@@ -25,6 +25,8 @@ class Choice:
     accuracy: float
     precision: str = "float32"
     latency_ms: float | None = None
+    file_bytes: int | None = None
+    """Size of the ONNX file, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,24 @@ class Limits:
         return words
 
 
+def why_not(choice: Choice, choices: Sequence[Choice], limits: Limits) -> list[str]:
+    """Why one of some choices is not eligible, in words; empty if it is."""
+    words = limits.broken_by(choice)
+    same_width = [other for other in choices if other.width == choice.width]
+    if choice.precision == "int8" and any(_gains_nothing(choice, other) for other in same_width):
+        words.append("its file is neither smaller nor faster than that of float32")
+    return words
+
+
+def _gains_nothing(int8: Choice, other: Choice) -> bool:
+    """True if the other is float32, not larger, and not measurably slower."""
+    if other.precision != "float32" or int8.file_bytes is None or other.file_bytes is None:
+        return False
+    if int8.latency_ms is not None and other.latency_ms is not None:
+        return int8.file_bytes >= other.file_bytes and int8.latency_ms >= other.latency_ms
+    return int8.file_bytes >= other.file_bytes
+
+
 @dataclass(frozen=True)
 class Picked:
     """The choice and its reason."""
@@ -78,13 +98,17 @@ class Picked:
 def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
     """The cheapest that is accurate enough, or the most accurate within the limits.
 
-    Cheaper means less energy, then fewer multiply-adds.
+    Cheaper means less energy, then fewer multiply-adds. An int8 file that is neither smaller nor
+    faster than float32 is not eligible: the joules of int8 are those of hardware made for it, and
+    on such a network the rest of the file outweighs them.
     """
     limits.check()
-    fitting = [choice for choice in choices if not limits.broken_by(choice)]
+    against = [why_not(choice, choices, limits) for choice in choices]
+    fitting = [choice for choice, words in zip(choices, against, strict=True) if not words]
     if not fitting:
         told = "; ".join(
-            f"{choice.name}: {', '.join(limits.broken_by(choice))}" for choice in choices
+            f"{choice.name}: {', '.join(words)}"
+            for choice, words in zip(choices, against, strict=True)
         )
         raise RequestError(f"no width meets these limits ({told}); relax one of them")
 
@@ -145,6 +169,7 @@ def from_export(manifest: Manifest) -> Table:
             model.accuracy,
             model.precision,
             model.latency_ms,
+            next((file.bytes for file in model.files if file.format == "onnx"), None),
         )
         for model in manifest.models
     ]
