@@ -282,3 +282,18 @@ def test_options_of_own_parts_are_settings_like_others(with_memory, key, value):
     file.write_text(text.replace(section, section + entry, 1) if section else entry + text)
     names = "momentum" if not section else "0.5"
     assert_refused(with_memory, "made with settings that differ", names)
+
+
+def test_checkpoints_with_the_same_contents_are_the_same_file(tmp_path):
+    tensors = {"global": np.arange(5, dtype=np.float32), "batch/a": np.ones(3, np.float32)}
+    written = []
+    for number in range(12):  # the library orders the metadata anew in every file
+        folder = tmp_path / str(number)
+        checkpoints.write(folder, checkpoints.Checkpoint(7, tensors, {"clock_s": 1.5, "a": "ä"}))
+        written.append(checkpoints.file_of(folder, 7).read_bytes())
+    assert len({*written}) == 1
+    found = checkpoints.newest(folder)
+    assert found.state["a"] == "ä"
+    assert {name: value.tolist() for name, value in found.tensors.items()} == {
+        name: value.tolist() for name, value in tensors.items()
+    }

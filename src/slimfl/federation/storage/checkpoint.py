@@ -57,10 +57,20 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     own_folder(folder)
     state = json.dumps({"round": checkpoint.round, **checkpoint.state}, sort_keys=True)
     digest = _digest(state, checkpoint.tensors)
-    contents = save(checkpoint.tensors, {"state": state, "sha256": digest})
+    contents = _ordered(save(checkpoint.tensors, {"state": state, "sha256": digest}))
     path = file_of(folder, checkpoint.round)
     write_atomically(path, contents)
     _tidy(folder, path.name)
+
+
+def _ordered(contents: bytes) -> bytes:
+    """The same file with sorted metadata, whose order differs from one `save` to the next."""
+    size = int.from_bytes(contents[:8], "little")
+    header = json.loads(contents[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # as safetensors aligns the tensors
+    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(contents)[8 + size :]))
 
 
 def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
