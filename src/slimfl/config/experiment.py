@@ -216,6 +216,12 @@ class Experiment(Section):
                 "radio.users_per_slot = 2 pairs the devices of a round, but asynchronous devices "
                 "have no common rounds; choose another time.mode, or radio.users_per_slot = 1"
             )
+        if self.time.mode == "asynchronous" and self.radio.changes_with_memory is not None:
+            key, without = self.radio.changes_with_memory
+            raise ValueError(
+                f"{key} correlates common rounds, but asynchronous devices have none; set it to "
+                f"{without}, or choose another time.mode"
+            )
         for key in ("first", "concurrency"):
             wanted = getattr(self.time, key)
             if wanted is not None and wanted > self.federation.devices:

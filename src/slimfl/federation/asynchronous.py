@@ -72,6 +72,7 @@ class AsynchronousRounds:
         """Number of times that idle devices were looked for; keys the random choice among them."""
         self.landed = 0
         """Number of uploads that have ended."""
+        self._check(simulation.work(1, simulation.population.ids[:1]))
 
     def step(self) -> RoundRecord:
         """Run until the next merge and return its record."""
@@ -141,23 +142,28 @@ class AsynchronousRounds:
         for number in sorted(chosen):
             self._give(number, np.array(sorted(chosen[number]), np.int64))
 
-    def _give(self, number: int, ids: NDArray[np.int64]) -> None:
-        """Begin task `number` of these devices."""
+    def _check(self, work: Work) -> None:
+        """Refuse parts that need common rounds."""
         simulation = self.simulation
-        work = simulation.work(number, ids)
         if any(
             not np.array_equal(work.channel_state[name], before)
             for name, before in simulation.channel_state.items()
         ):
             raise RequestError(
-                f"{simulation.channel_words} depends on what was sent before, but asynchronous "
-                'devices have no common rounds; choose another time.mode, or radio.model = "outage"'
+                f"{simulation.channel_words} changes its state from round to round, but asynchronous "
+                "devices have no common rounds; choose another time.mode, or a channel without state"
             )
         if any(each.channels is not None for each in work.assignments):
             raise RequestError(
                 f"method {simulation.method.name!r} trains different channels in every round, but "
                 "asynchronous merging needs fixed segments; choose another time.mode"
             )
+
+    def _give(self, number: int, ids: NDArray[np.int64]) -> None:
+        """Begin task `number` of these devices."""
+        simulation = self.simulation
+        work = simulation.work(number, ids)
+        self._check(work)
         reasons = self._silent(number, work)
         began = [row for row in range(len(work)) if not reasons[row]]
         plan = work.plan(number, began, [], no_round_time())

@@ -181,6 +181,54 @@ def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
     assert shares == {why: count / len(tasks) for why, count in sorted(reasons.items())}
 
 
+@pytest.mark.parametrize(
+    ("radio", "key"),
+    [
+        ({"fading_process": "ar1", "fading_correlation": 0.5}, "fading_process"),
+        ({"fading_process": "ar1", "doppler_hz": 0.1}, "fading_process"),
+        ({"fading_process": "jakes", "doppler_hz": 0.1}, "fading_process"),
+        ({"speed_m_s": 1.0}, "speed_m_s"),
+        ({"shadowing_db": 4.0, "shadowing_correlation": 0.5}, "shadowing_correlation"),
+        (
+            {"path_loss": "umi", "noise_dbm": -90, "shadowing_correlation": 0.5},
+            "shadowing_correlation",
+        ),
+    ],
+    ids=str,
+)
+def test_links_that_change_with_memory_are_refused_by_their_key(radio, key, tmp_path):
+    with pytest.raises(RequestError, match=rf"radio\.{key} .* set it to") as caught:
+        experiment({"radio": radio})
+    assert "\n" not in str(caught.value)
+    settings = {f"radio__{name}": value for name, value in radio.items()}
+    with pytest.raises(RequestError, match=f"radio.{key}"):
+        slimfl.run(rounds=1, out=tmp_path / "run", time__mode="asynchronous", **settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "radio",
+    [
+        {"fading_process": "ar1", "fading_correlation": 1.0},
+        {"fading_process": "jakes", "doppler_hz": 0.0},
+        {"shadowing_db": 4.0, "shadowing_correlation": 1.0},
+        {"shadowing_correlation": 0.5},
+    ],
+    ids=str,
+)
+def test_links_that_never_change_need_no_common_rounds(radio):
+    _, lines = stepped(experiment({"radio": radio, "rounds": 2}))
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("name", ["fedrolex", "split-mix"])
+def test_methods_whose_channels_change_are_refused_before_a_folder_is_made(name, tmp_path):
+    described = experiment({"method": name})
+    with pytest.raises(RequestError, match="fixed segments"):
+        carried_out(described, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_channel_with_a_memory_is_refused():
     from slimfl.radio import outage_channel
 

@@ -312,6 +312,21 @@ class RadioSection(Section):
         return self.shadowing_db > 0
 
     @property
+    def changes_with_memory(self) -> tuple[str, str] | None:
+        """The key that makes links change from round to round with memory, and its value without.
+
+        None if rounds are independent, or if what is remembered never changes.
+        """
+        constant = self.fading_correlation == 1 or self.doppler_hz == 0
+        if self.fading_process != "independent" and not constant:
+            return "radio.fading_process", '"independent"'
+        if self.speed_m_s:
+            return "radio.speed_m_s", "0"
+        if self.has_shadowing and 0 < self.shadowing_correlation < 1:
+            return "radio.shadowing_correlation", "0 or 1"
+        return None
+
+    @property
     def frequency_selective(self) -> bool:
         """Whether every subcarrier has a gain of its own."""
         return self.fading.startswith("tdl-")
