@@ -1,5 +1,6 @@
 """Naming parts: what is imported and what is called, from an attacker's point of view."""
 
+import importlib
 import os
 import sys
 
@@ -135,7 +136,20 @@ def test_the_current_folder_is_searched_for_trusted_names_and_comes_last(module,
     with naming.trusting(["nearby", "stranger"]):
         assert resolve("nearby:Part").__module__ == "nearby"
         assert not hasattr(resolve("stranger:Part"), "near")
-    assert sys.path == [*before, str(in_a_folder)]
+    assert sys.path == before
+
+
+def test_a_trusted_module_here_opens_the_folder_to_nothing_else(in_a_folder, monkeypatch):
+    (in_a_folder / "decoy_of_tests.py").write_text("class Part:\n    pass\n")
+    (in_a_folder / "nearby.py").write_text("import decoy_of_tests\n")
+    with naming.trusting(["nearby"]), pytest.raises(RequestError, match="--trust decoy_of_tests"):
+        resolve("nearby:Part")
+    assert "decoy_of_tests" not in sys.modules
+    with naming.trusting(["nearby.inner", "decoy_of_tests"]):
+        importlib.import_module("decoy_of_tests")
+    del sys.modules["decoy_of_tests"]
+    with pytest.raises(ModuleNotFoundError):  # trust has ended
+        importlib.import_module("decoy_of_tests")
 
 
 def test_a_module_that_is_nowhere_says_where_it_was_looked_for(module, in_a_folder):

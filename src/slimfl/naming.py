@@ -3,13 +3,15 @@
 A name in a file may come from a stranger, and importing a module runs its code. So only trusted
 modules are imported: those allowed by `--trust`, by `slimfl.trust`, or typed by the user. What was
 imported is checked before it is called. A trusted module may also be in the current folder; an
-installed one of the same name wins.
+installed one of the same name wins. The folder itself is never searched for anything else: it may
+be a stranger's, and libraries look for many optional modules.
 
 The list of trusted modules is an environment variable, which worker processes inherit and run
 folders cannot set.
 """
 
 import importlib
+import importlib.abc
 import inspect
 import json
 import os
@@ -17,8 +19,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from slimfl.errors import RequestError
@@ -121,32 +124,52 @@ def _in_standard_library(module: str) -> bool:
 
 def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
-    here = _search_current_folder()
+    if _TRUSTED_HERE not in sys.meta_path:
+        sys.meta_path.append(_TRUSTED_HERE)
     try:
         return getattr(importlib.import_module(module), attribute)
     except Exception as error:  # the module may raise anything while it is imported
-        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if missing and f"{module}.".startswith(f"{missing}."):
             raise RequestError(
-                f"{kind} {name!r} cannot be imported: there is no module {error.name!r} among the "
-                f"installed packages, in PYTHONPATH or in the current folder{here}; go to the "
+                f"{kind} {name!r} cannot be imported: there is no module {missing!r} among the "
+                f"installed packages, in PYTHONPATH or in the current folder{_here()}; go to the "
                 "folder that contains it, or install it"
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())
+        if missing and not _is_trusted(missing) and _in_current_folder(missing) is not None:
+            reason += f"; the current folder has {missing}: if you trust it, add --trust {missing}"
         raise RequestError(f"{kind} {name!r} cannot be imported ({reason})") from error
 
 
-def _search_current_folder() -> str:
-    """Let imports find modules in the current folder, after all others; returns it for a message.
+class _TrustedHere(importlib.abc.MetaPathFinder):
+    """Finds trusted modules in the current folder, after all other places, and nothing else."""
 
-    Python does so for scripts and `python -m`, but not for an installed command.
-    """
+    def find_spec(
+        self, fullname: str, path: object = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        wanted = {one.partition(".")[0] for one in trusted()}
+        if path is not None or fullname not in wanted or _in_standard_library(fullname):
+            return None
+        return _in_current_folder(fullname)
+
+
+_TRUSTED_HERE = _TrustedHere()
+
+
+def _in_current_folder(module: str) -> ModuleSpec | None:
     try:
-        here = str(Path.cwd())
-    except OSError:  # it was deleted
+        return PathFinder.find_spec(module, [str(Path.cwd())])
+    except OSError:  # the folder was deleted
+        return None
+
+
+def _here() -> str:
+    """The current folder, for a message."""
+    try:
+        return f" ({Path.cwd()})"
+    except OSError:
         return ""
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-    return f" ({here})"
 
 
 #: The options of a part as JSON text: hashable, and the same in every process.

@@ -148,8 +148,26 @@ def test_a_trusted_module_is_used_here_and_in_workers_and_leaves_no_trace(
     assert status == 0, error
 
 
-@pytest.mark.parametrize("place", [(), ("--on", "local")], ids=["here", "workers"])
-def test_the_installed_command_finds_trusted_modules_in_the_current_folder(tmp_path, place):
+#: Modules that PyTorch, Rich, Ray and Python itself look for, in a stranger's folder.
+DECOYS = ("colorama", "triton", "z3", "opt_einsum", "usercustomize", "multiprocessing", "pickle")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        (),
+        ("--on", "local"),
+        pytest.param(("--on", "ray"), marks=pytest.mark.slow),
+        pytest.param(("--engine", "flower"), marks=[pytest.mark.slow, pytest.mark.torture]),
+    ],
+    ids=["here", "workers", "ray", "flower"],
+)
+def test_the_installed_command_finds_only_trusted_modules_in_the_current_folder(tmp_path, place):
+    if "ray" in place or "flower" in place:
+        pytest.importorskip("ray")
+    for decoy in DECOYS:
+        trap = f"from pathlib import Path\nPath({str(tmp_path)!r}, 'ran-{decoy}').touch()\n"
+        (tmp_path / f"{decoy}.py").write_text(trap)
     code = textwrap.dedent(NETWORKS.format(marker=str(tmp_path / "marker")))
     (tmp_path / "mylab").mkdir()
     (tmp_path / "mylab" / "networks.py").write_text(code)
@@ -171,6 +189,7 @@ def test_the_installed_command_finds_trusted_modules_in_the_current_folder(tmp_p
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out/slimfl-seed0/metrics.jsonl").read_text().splitlines()
     assert len(lines) == SMALL["rounds"]
+    assert not list(tmp_path.glob("ran-*"))
 
 
 def test_a_name_that_the_user_typed_needs_no_trust(here, marker):

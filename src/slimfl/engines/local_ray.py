@@ -5,6 +5,7 @@ By default, Ray listens on all interfaces and runs the code of anyone who connec
 * listens on 127.0.0.1 alone, with the dashboard off;
 * asks for a token, which is in a file that only its owner can read;
 * keeps its sockets and logs in a folder that only its owner can enter;
+* does not let its processes import modules from the current folder, which may be a stranger's;
 * is ended by a guard, which also removes its folder, however the process ends (`ray_guard.py`). If
   the guard is killed too, the next one that is started cleans up.
 """
@@ -70,6 +71,7 @@ class LocalRay:
         os.environ.update(self._settings())
         os.environ.pop(_TOKEN, None)  # it would take precedence over the file
         _read_environment_again()
+        _close_current_folder()
 
     def _settings(self) -> dict[str, str]:
         return {
@@ -161,6 +163,16 @@ def _read_environment_again() -> None:
     if core is not None and hasattr(core, "AuthenticationMode"):
         core.Config.initialize("")
         core.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _close_current_folder() -> None:
+    """Keep Ray from putting the current folder first among those that its processes search.
+
+    Ray omits it for tasks that bring a folder of their own, and asks in no other place.
+    """
+    from ray.job_config import JobConfig
+
+    JobConfig._runtime_env_has_working_dir = lambda self: True  # type: ignore[method-assign]
 
 
 def clear_leftovers() -> None:

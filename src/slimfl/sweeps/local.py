@@ -26,9 +26,10 @@ _POLL_S = 0.5
 def run_local(jobs: Sequence[Job], workers: int, progress: Progress) -> None:
     """Finish all jobs, `workers` at a time."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
+    with _current_folder_closed():
+        pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (os.getpid(),))
     try:
-        with _interrupts_wait(), _main_stays_here():
+        with _interrupts_wait(), _main_stays_here(), _current_folder_closed():
             futures = {pool.submit(_work, complete, job): job for job in jobs}
         waiting: set[Future[None]] = set(futures)
         while waiting:
@@ -71,6 +72,23 @@ def _main_stays_here() -> Iterator[None]:
         main.__spec__ = spec
         if file is not None:
             main.__file__ = file
+
+
+@contextmanager
+def _current_folder_closed() -> Iterator[None]:
+    """Keep processes started in the block from taking modules from the current folder.
+
+    They begin with `python -c`, which searches that folder before the standard library.
+    """
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
 
 
 class _Stopped(BaseException):
