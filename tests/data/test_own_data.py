@@ -174,6 +174,18 @@ def test_a_folder_of_images(tmp_path):
     assert Dataset.from_folder(tmp_path, size=(4, 5)).test.images.shape == (6, 4, 5, 3)
 
 
+def test_large_images_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    for name in ("train", "test"):
+        (tmp_path / name / "a").mkdir(parents=True)
+        image.new("1", (9000, 9000)).save(tmp_path / name / "a" / "it.png")
+    decoded = []
+    monkeypatch.setattr(image.Image, "convert", lambda self, mode: decoded.append(mode))
+    with pytest.raises(RequestError, match="9000 x 9000"):
+        Dataset.from_folder(tmp_path)
+    assert not decoded
+
+
 def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path):
     with pytest.raises(RequestError, match="train/CLASS/"):
         Dataset.from_folder(tmp_path / "nowhere")

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from slimfl.data.dataset import Dataset
+from slimfl.data.items import MOST_PIXELS
 from slimfl.errors import RequestError
 from slimfl.naming import construct
 
 NAME = "folder"
-
-#: Values of one image, of which a training step holds several hundred copies.
-MOST_PIXELS = 1_000_000
 
 #: Rows or columns that images may be resized to.
 MOST_SIDE = 1000

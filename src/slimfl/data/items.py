@@ -13,6 +13,10 @@ from slimfl.errors import RequestError
 #: Bytes and labels of several images.
 Pair = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
+#: Values of one image, of which a training step holds several hundred copies; and pixels of a file
+#: that is resized.
+MOST_PIXELS, MOST_DECODED = 1_000_000, 100_000_000
+
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".tif", ".tiff")
 
 
@@ -87,11 +91,23 @@ def _opened(
         for path in (one for one in files if one.suffix.lower() in SUFFIXES and one.is_file()):
             try:
                 with Image.open(path) as opened:
+                    _check_size(opened, path, size)
                     image = opened.convert("L") if grey else _plain(opened)
             except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
                 reason = " ".join(str(error).split())
                 raise RequestError(f"{path} cannot be read as an image: {reason}") from None
             yield image.resize((size[1], size[0])) if size else image, label
+
+
+def _check_size(image: Any, path: Path, size: tuple[int, int] | None) -> None:
+    """Refuse an image before it is decoded; one that is resized may be as large as a photograph."""
+    columns, rows = image.size
+    most = MOST_PIXELS if size is None else MOST_DECODED
+    if columns * rows > most:
+        way = "give data.options.size = [32, 32]" if size is None else "make it smaller"
+        raise RequestError(
+            f"{path} has {columns} x {rows} pixels and may have {most:,}; {way} or leave it out"
+        )
 
 
 def _plain(image: Any) -> Any:

@@ -25,7 +25,8 @@ from slimfl.data.cifar10 import is_cifar10, read_cifar10
 from slimfl.data.dataset import Asked, Dataset, Samples
 from slimfl.data.downscale import downscaled
 from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
-from slimfl.data.image_folder import MOST_PIXELS, NAME, is_image_folder, read_image_folder
+from slimfl.data.image_folder import NAME, is_image_folder, read_image_folder
+from slimfl.data.items import MOST_PIXELS
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
 from slimfl.naming import NO_OPTIONS, as_options, construct, module_of, resolve
