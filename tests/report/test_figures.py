@@ -150,3 +150,9 @@ def test_figures_are_saved_by_suffix_and_repeatable(tmp_path, suffix):
 def test_another_suffix_is_refused(tmp_path):
     with pytest.raises(RequestError, match="end the name in"):
         save(partition_figure([[1]], ""), tmp_path / "f.bmp")
+
+
+def test_a_name_is_no_formula(tmp_path):
+    figure = partition_figure([[1, 2]], r"$\frac$ and $5 or $6")
+    save(figure, tmp_path / "it.png")
+    assert not figure.axes[0].title.get_parse_math()

@@ -70,3 +70,15 @@ def grid(
     ):  # without pyplot, which keeps figures alive and needs a screen
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+        _show_names_as_they_are(figure)
+
+
+def _show_names_as_they_are(figure: Figure) -> None:
+    """Read no dollar sign in titles, legends and notes as mathematics; a dataset may have it."""
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+
+    inside = [child for axes in (figure, *figure.axes) for child in axes.get_children()]
+    legends = [text for child in inside if isinstance(child, Legend) for text in child.get_texts()]
+    for text in (*legends, *(child for child in inside if isinstance(child, Text))):
+        text.set_parse_math(False)
