@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `slimfl --help` is fast.
 
 import errno
 import gc
+import io
 import logging
 import sys
 from typing import Annotated
@@ -85,6 +86,9 @@ def main() -> None:
     # importing torch creates 260,000 permanent objects; with the default threshold of 700, garbage
     # collection would take a sixth of the import time
     gc.set_threshold(100_000)
+    for stream in (sys.stdout, sys.stderr):  # a terminal may lack a character of a table or a name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
         with interrupts_raise():

@@ -20,7 +20,7 @@ def write_report(records: Iterable[RunRecord], path: Path) -> Path:
     """Write the report of these runs and return its path."""
     contents = page(list(records))
     with atomic_write(path) as temporary:
-        temporary.write_text(contents, encoding="utf-8")
+        temporary.write_text(contents, encoding="utf-8", errors="replace")
     return path
 
 
