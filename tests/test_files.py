@@ -6,8 +6,18 @@ import threading
 import pytest
 
 from slimfl.errors import RequestError
+from slimfl.files import (
+    NotRegularError,
+    UnreadableError,
+    own_folder,
+    parse_json,
+    parse_toml,
+    read_json,
+    read_plain,
+    replacing,
+    write_atomically,
+)
 from slimfl.files import open_plain as open_file
-from slimfl.files import own_folder, read_plain, replacing, write_atomically
 from slimfl.report.atomic_write import atomic_write
 
 
@@ -129,3 +139,30 @@ def test_a_name_of_any_length_can_be_written(tmp_path):
     path = tmp_path / ("é" * 120)
     write_atomically(path, b"x")
     assert path.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("parse", [parse_json, parse_toml])
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (b"\xff", "UTF-8"),
+        (b"v = " + b"[" * 100_000, "nested|Expecting"),
+        (b"[" * 100_000, "nested|Expect|Invalid"),
+        (b"", "Expecting"),
+        (b"v = 2020-13-40", "date|Expecting|Expected"),
+        (b"9" * 5000, "digits|Expected"),
+    ],
+)
+def test_a_strangers_text_is_parsed_or_refused_in_one_sentence(parse, contents, words):
+    if not contents and parse is parse_toml:
+        return
+    with pytest.raises(UnreadableError, match=words) as caught:
+        parse(contents)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
+    with (tmp_path / "sparse.json").open("wb") as file:
+        file.truncate(1 << 33)
+    with pytest.raises(NotRegularError, match="more than"):
+        read_json(tmp_path / "sparse.json")

@@ -12,11 +12,13 @@ renamed: readers of the path see the old file or the new one, also after a kill 
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +32,8 @@ _NAME_PART = 50
 #: The errors of opening something that is not a plain file.
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)
 
-_MOST_TEXT_BYTES = 1 << 26
+#: Maximum size of a file of text; parsed, the worst takes about twenty times as much memory.
+MOST_TEXT_BYTES = 1 << 26
 
 
 class NotRegularError(OSError):
@@ -41,6 +44,14 @@ class NotRegularError(OSError):
 
     def __str__(self) -> str:
         return str(self.strerror)
+
+
+class UnreadableError(ValueError):
+    """What is wrong with the contents of a file, as the end of a sentence."""
+
+    def __init__(self, problem: str, *, syntax: bool = False) -> None:
+        super().__init__(problem)
+        self.syntax = syntax
 
 
 def open_regular(path: Path) -> IO[bytes]:
@@ -70,9 +81,41 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
     return bytes(contents)
 
 
-def read_regular_text(path: Path) -> str:
-    """The text of a small regular file."""
-    return read_regular(path, _MOST_TEXT_BYTES).decode()
+def read_json(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> Any:
+    """The contents of a JSON file; `OSError` or `UnreadableError` if it cannot be read."""
+    return parse_json(read_regular(path, most_bytes))
+
+
+def read_toml(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> dict[str, Any]:
+    """The contents of a TOML file; `OSError` or `UnreadableError` if it cannot be read."""
+    return parse_toml(read_regular(path, most_bytes))
+
+
+def parse_json(contents: bytes | str) -> Any:
+    """The value of JSON text that a stranger may have written."""
+    return _parsed(json.loads, contents)
+
+
+def parse_toml(contents: bytes | str) -> dict[str, Any]:
+    """The tables of TOML text that a stranger may have written."""
+    tables: dict[str, Any] = _parsed(tomllib.loads, contents)
+    return tables
+
+
+def _parsed(parse: Callable[[str], Any], contents: bytes | str) -> Any:
+    try:
+        return parse(contents if isinstance(contents, str) else contents.decode())
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8 text"
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnreadableError(str(error), syntax=True) from None
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except MemoryError:
+        problem = "it does not fit into memory"
+    except (ValueError, OverflowError):
+        problem = "a number has too many digits, or a date does not exist"
+    raise UnreadableError(problem)
 
 
 def write_atomically(path: Path, contents: bytes) -> None:

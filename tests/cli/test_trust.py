@@ -62,7 +62,7 @@ def stranger(path, name, options=None):
     slimfl.run(out=path, rounds=2, **small)
     text = (path / "experiment.toml").read_text()
     changed = build(experiment(name, options))
-    (path / "experiment.toml").write_text(dump(changed))
+    (path / "experiment.toml").write_text(dump(changed, **slimfl.load(path)[0].provenance))
     assert text != (path / "experiment.toml").read_text()
     first = (path / "metrics.jsonl").read_text().splitlines(keepends=True)[0]
     (path / "metrics.jsonl").write_text(first)

@@ -1,18 +1,23 @@
 """The definition of a round's line: it accepts what runs write, and nothing else."""
 
 import json
+import re
+import resource
+import shutil
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from slimfl import config
 from slimfl.errors import RequestError
-from slimfl.federation import RunFolder, Simulation, run
+from slimfl.federation import RunFolder, Simulation, completed, run
 from slimfl.federation.storage.record import (
     DamageError,
     Position,
     RoundRecord,
     read,
+    read_class_counts,
     read_intact,
     read_on,
 )
@@ -40,6 +45,39 @@ def test_what_a_run_writes_is_read_back_to_the_last_digit(ran):
     assert [json.dumps(line.as_json()) for line in folder.metrics()] == [
         json.dumps(line.as_json()) for line in lines
     ]
+
+
+def test_a_partition_is_bounded_whatever_the_number_of_devices(tmp_path):
+    (asked,) = config.load(federation__devices=1_000_000)
+    path = tmp_path / "partition.json"
+    with path.open("wb") as file:
+        file.truncate(7 << 30)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(RequestError, match=r"partition\.json is damaged"):
+        read_class_counts(path, asked)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 500_000  # kB
+
+
+def test_a_cut_off_experiment_is_not_another_one(ran, tmp_path):
+    _, folder = ran
+    text = (folder.path / "experiment.toml").read_text()
+    (tmp_path / "run").mkdir()
+    whole = text.index("data_sha256") + len('data_sha256 = ""') + 64
+    sections = (found.start() for found in re.finditer(r"^\[", text[:whole], re.MULTILINE))
+    for end in {*range(0, whole, 97), *sections}:
+        (tmp_path / "run" / "experiment.toml").write_text(text[:end])
+        with pytest.raises(RequestError, match=r"experiment\.toml"):
+            RunFolder.open(tmp_path / "run").experiment()
+
+
+def test_a_finished_run_is_compared_with_its_checkpoint(ran, tmp_path):
+    _, folder = ran
+    copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
+    assert completed(copy, copy.experiment(), verify=True)
+    text = (copy.path / "experiment.toml").read_text()
+    (copy.path / "experiment.toml").write_text(text.replace("seed = 0", "seed = 1", 1))
+    with pytest.raises(RequestError, match=r"seed was .* and is 1"):
+        completed(copy, copy.experiment(), verify=True)
 
 
 def test_keys_of_a_later_version_are_ignored(ran):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import lzma
+import os
 import shutil
 
 import numpy as np
@@ -206,12 +207,81 @@ def test_another_experiment_under_a_cells_name_is_refused(packed):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"rounds": 3}, {"rounds": -1}, {"rounds": "2"}, {"files": {}}, {"made": 5}, {"format": 9}],
+    [
+        {"rounds": 3},
+        {"rounds": -1},
+        {"rounds": "2"},
+        {"rounds": 10**9},
+        {"rounds": 10**18},
+        {"files": {}},
+        {"files": []},
+        {"made": 5},
+        {"made": []},
+        {"made": [5]},
+        {"made": {"a": 1}},
+        {"made": [{"until": 2, "engine": "", "weights": "", "gains": "", "versions": ["torch"]}]},
+        {"made": [{"until": 2, "engine": "", "weights": "", "gains": "", "versions": "torch"}]},
+        {"made": [{"until": "2", "engine": "", "weights": "", "gains": "", "versions": {}}]},
+        {"format": 9},
+        {"format": "1"},
+    ],
+    ids=str,
 )
 def test_a_description_that_cannot_be_true_is_refused(packed, changes):
     cell, root = packed
     rewritten(root, cell, **changes)
     refused(cell, root, "damaged|format 9")
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text", [NESTED, f'{{"format": {NESTED}}}', "[]", "1", "\ud800", "", "9" * 5000], ids=range(7)
+)
+def test_a_description_that_is_none_is_refused(packed, text):
+    cell, root = packed
+    path = root / "archive" / cell.name / MANIFEST
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    refused(cell, root, "damaged")
+
+
+@pytest.mark.parametrize(
+    "text", [f"a = {NESTED}", "provenance = 1", "", "rounds = 2"], ids=["nested", "odd", "", "cut"]
+)
+def test_an_experiment_with_a_right_checksum_may_still_be_wrong(packed, text):
+    cell, root = packed
+    folder = root / "archive" / cell.name
+    (folder / "experiment.toml").write_text(text)
+    files = json.loads((folder / MANIFEST).read_text())["files"]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    rewritten(root, cell, files=files | {"experiment.toml": digest})
+    refused(cell, root, "damaged")
+
+
+def test_metrics_with_a_right_checksum_may_still_be_of_another_network(packed):
+    cell, root = packed
+    folder = root / "archive" / cell.name
+    whole = lzma.decompress((folder / "metrics.jsonl.xz").read_bytes())
+    lines = [json.loads(raw) for raw in whole.splitlines()]
+    lines[1]["accuracy"] = {"0.3x": 0.5}
+    raw = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    (folder / "metrics.jsonl.xz").write_bytes(lzma.compress(raw))
+    files = json.loads((folder / MANIFEST).read_text())["files"]
+    rewritten(root, cell, files=files | {"metrics.jsonl": hashlib.sha256(raw).hexdigest()})
+    refused(cell, root, "damaged")
+
+
+def test_what_a_killed_process_left_is_removed(packed):
+    cell, root = packed
+    old, new = root / "fresh/.unpacking-old", root / "fresh/.unpacking-new"
+    for left in (old, new):
+        (left / "x").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    os.utime(new)
+    assert unpack(cell, root / "archive", root / "fresh")
+    assert not old.exists()
+    assert new.exists()  # another process may be at work in it
 
 
 def test_only_known_files_are_read():

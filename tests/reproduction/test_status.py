@@ -28,7 +28,7 @@ def begin(one, cache, rounds, seconds):
     """A run folder with rounds that took so long."""
     folder = one.folder(cache)
     folder.mkdir(parents=True)
-    (folder / "experiment.toml").write_text(config.dump(one.grown))
+    (folder / "experiment.toml").write_text(config.dump(one.grown, data_sha256=""))
     taken = {"training": seconds * 0.75, "evaluation": seconds * 0.25}
     lines = ({**ROUND, "round": n, "seconds": taken} for n in range(1, rounds + 1))
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

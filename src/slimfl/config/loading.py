@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_origin
 
 import pydantic
 
+from slimfl import files
 from slimfl.config.experiment import NAMES, Experiment
 from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
 from slimfl.errors import RequestError
-from slimfl.files import read_regular
 from slimfl.naming import module_of
 
 #: Maximum size of a file, and maximum number of experiments in it.
@@ -80,26 +79,13 @@ def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
 def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a TOML file; refused with one sentence if it cannot be read."""
     try:
-        return tomllib.loads(read_regular(path, MOST_BYTES).decode())
+        return files.read_toml(path, MOST_BYTES)
     except FileNotFoundError:
         raise RequestError(f"there is no file {path}; give the path of a TOML file") from None
     except OSError as error:
         raise RequestError(f"{path} cannot be read ({error.strerror}); give another file") from None
-    except UnicodeDecodeError:
-        raise RequestError(
-            f"{path} cannot be read because it is not UTF-8 text; give another file"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else _too_much(error)
-        raise RequestError(f"{path} is not valid TOML: {problem}") from None
-
-
-def _too_much(error: Exception) -> str:
-    return (
-        "it is nested too deeply"
-        if isinstance(error, RecursionError)
-        else "a number has too many digits, or a date does not exist"
-    )
+    except files.UnreadableError as error:
+        raise RequestError(f"{path} is not valid TOML: {error}; give another file") from None
 
 
 def dump(experiment: Experiment, **provenance: Any) -> str:
@@ -162,13 +148,13 @@ def _literal(text: str, key: str = "") -> Any:
     A key that takes words gets the text: `true` is a value of `radio.accounting`.
     """
     try:
-        value = tomllib.loads(f"v = {text}")["v"]
-    except (ValueError, RecursionError) as error:
-        if not isinstance(error, tomllib.TOMLDecodeError):
-            raise RequestError(f"the value of {key!r} cannot be read: {_too_much(error)}") from None
-        if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
-            return _literal(f"[{text}]", key)
-        return text
+        value = files.parse_toml(f"v = {text}")["v"]
+    except files.UnreadableError as error:
+        if error.syntax:
+            if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
+                return _literal(f"[{text}]", key)
+            return text
+        raise RequestError(f"the value of {key!r} cannot be read: {error}") from None
     return text if not isinstance(value, str | list | dict) and _takes_words(key) else value
 
 

@@ -10,6 +10,7 @@ from slimfl.config import Experiment
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.converged import convergence
+from slimfl.federation.storage.fitting import check_made_with
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.federation.storage.run_log import log_to
@@ -96,8 +97,13 @@ def completed(
         return False
     if folder.checkpointed_round() != rounds:
         return False
-    checkpoint = folder.checkpoint() if verify else None
-    return not verify or (checkpoint is not None and checkpoint.round == rounds)
+    if not verify:
+        return True
+    checkpoint = folder.checkpoint()
+    if checkpoint is None or checkpoint.round != rounds:
+        return False
+    check_made_with(checkpoint, experiment, folder.provenance()["data_sha256"])
+    return True
 
 
 def _rounds(

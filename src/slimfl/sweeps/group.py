@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
 
 from slimfl import config
 from slimfl.errors import RequestError
@@ -24,9 +25,22 @@ from slimfl.federation.storage.run_folder import (
     disk_errors,
     resume_command,
 )
-from slimfl.files import remove_leftovers, sync_folder, write_atomically
+from slimfl.files import (
+    own_folder,
+    parse_toml,
+    read_json,
+    remove_leftovers,
+    sync_folder,
+    write_atomically,
+)
 
 PLAN = "plan.json"
+
+
+class _Plan(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    runs: dict[str, str]
 
 
 @contextmanager
@@ -49,10 +63,14 @@ def existing_group(group: Path) -> Iterator[list[RunFolder]]:
     if not group.is_dir():
         raise RequestError(f"{group} is a file; give the folder of the run")
     with _held(group):
-        for folder in (group, *group.iterdir()):  # incomplete files of killed processes
+        # of killed processes; a link below a group may lead to other people's files
+        for folder in (group, *(at for at in group.iterdir() if not at.is_symlink())):
             remove_leftovers(folder, ".+")
         make_planned(group)
-        runs = [RunFolder(at) for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
+        inside = [at for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
+        for at in inside:
+            own_folder(at)
+        runs = [RunFolder(at) for at in inside]
         if not runs:
             raise RequestError(
                 f"{group} is not a run folder and contains none, so there is nothing to resume; "
@@ -84,6 +102,7 @@ def make_planned(group: Path) -> list[RunFolder]:
     with disk_errors(group, f"then `{resume_command(group)}`"):
         planned = _read_plan(group / PLAN)
         for name, text in planned.items():
+            own_folder(group / name)
             if not (group / name / EXPERIMENT).exists():
                 RunFolder.write_new(group / name, text)
         (group / PLAN).unlink(missing_ok=True)
@@ -99,12 +118,11 @@ def _read_plan(path: Path) -> dict[str, str]:
             raise damaged
         return {}
     try:
-        runs = json.loads(path.read_bytes())["runs"]
-        texts = {str(name): str(text) for name, text in runs.items()}
-        trees = [tomllib.loads(text) for text in texts.values()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        texts = _Plan.model_validate(read_json(path)).runs
+        trees = [parse_toml(text) for text in texts.values()]
+    except (OSError, ValueError):
         raise damaged from None
-    if any("/" in name or name in ("", ".", "..") for name in texts):
+    if any(re.search("[/\0]", name) or name in ("", ".", "..") for name in texts):
         raise damaged
     for tree in trees:
         config.build({key: value for key, value in tree.items() if key != "provenance"})

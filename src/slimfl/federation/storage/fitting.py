@@ -53,20 +53,7 @@ def check_fits(
 
     `kept` are the arrays of method, channel and clock, such as `method/NAME`.
     """
-    here = made_with(experiment, data_sha256)[MADE_WITH]
-    there = checkpoint.state.get(MADE_WITH, here)
-    if not isinstance(there, dict):
-        raise _unfit(checkpoint, "it does not record the settings it was made with")
-    changes = [
-        f"{key} was {_value(there, key)} and is {_value(here, key)}"
-        for key in sorted({*here, *there})
-        if _value(there, key) != _value(here, key)
-    ]
-    if changes:
-        raise RequestError(
-            f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
-            f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
-        )
+    check_made_with(checkpoint, experiment, data_sha256)
     _check_arrays(checkpoint, experiment, parameters, kept)
     clock_s = checkpoint.state.get("clock_s", 0.0)
     if type(clock_s) is not float or not 0 <= clock_s < math.inf:
@@ -83,6 +70,24 @@ def check_fits(
         heard, experiment.federation.devices
     ):
         raise _unfit(checkpoint, "it does not record how often each device was heard")
+
+
+def check_made_with(checkpoint: Checkpoint, experiment: Experiment, data_sha256: str) -> None:
+    """Refuse a checkpoint whose rounds were made with other settings or data."""
+    here = made_with(experiment, data_sha256)[MADE_WITH]
+    there = checkpoint.state.get(MADE_WITH, here)
+    if not isinstance(there, dict):
+        raise _unfit(checkpoint, "it does not record the settings it was made with")
+    changes = [
+        f"{key} was {_value(there, key)} and is {_value(here, key)}"
+        for key in sorted({*here, *there})
+        if _value(there, key) != _value(here, key)
+    ]
+    if changes:
+        raise RequestError(
+            f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
+            f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
+        )
 
 
 def _check_arrays(

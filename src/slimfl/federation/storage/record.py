@@ -5,6 +5,7 @@ devices, segments and widths of its experiment, and a size in proportion to them
 reads metrics relies on that.
 """
 
+import io
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ MOST = 1e60
 LINE_BYTES, DEVICE_BYTES = 1 << 16, 256
 #: Maximum size of a metrics file, which takes about twice as much memory.
 FILE_BYTES = 1 << 30
-#: Maximum size of one number in partition.json.
-COUNT_BYTES = 32
+#: Maximum size of one number in partition.json, and of the file.
+COUNT_BYTES, PARTITION_BYTES = 32, 1 << 26
 #: Maximum number of classes: a label is one byte.
 MOST_CLASSES = 256
 
@@ -235,18 +236,28 @@ class _Partition(_Part):
 
 
 class _Provenance(_Part):
-    data_sha256: str = ""
+    data_sha256: str
     versions: dict[str, str] = {}
 
 
-def check_provenance(provenance: Any, path: Path) -> None:
-    """Refuse a provenance section that no run writes."""
+#: Sections that every version has written into experiment.toml; `provenance` is the last.
+SECTIONS = ("data", "model", "training", "radio", "federation", "provenance")
+
+
+def check_whole(tree: dict[str, Any], path: Path) -> None:
+    """Refuse the experiment.toml of a run if it is cut off or says what no run writes."""
+    missing = [name for name in SECTIONS if not isinstance(tree.get(name), dict)]
+    if missing:
+        raise RequestError(
+            f"{path} is cut off or damaged: it has no section {', '.join(missing)}; restore it "
+            "from a copy, or start the run again in a new folder"
+        )
     try:
-        _Provenance.model_validate(provenance)
+        _Provenance.model_validate(tree["provenance"])
     except pydantic.ValidationError:
         raise RequestError(
             f"the section provenance of {path} is damaged: data_sha256 and versions must be text; "
-            "remove the section"
+            "restore it from a copy, or start the run again in a new folder"
         ) from None
 
 
@@ -331,12 +342,12 @@ class _DamageError(Exception):
 def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
     """Samples [device][class] of a partition file; empty before the run has begun."""
     devices = experiment.federation.devices
-    most = LINE_BYTES + devices * MOST_CLASSES * COUNT_BYTES
+    most = min(LINE_BYTES + devices * MOST_CLASSES * COUNT_BYTES, PARTITION_BYTES)
     try:
         counts = _Partition.model_validate_json(read_regular(path, most)).class_counts
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, MemoryError):
         counts = []
     if len(counts) != devices or len({len(row) for row in counts}) != 1 or not counts[0]:
         raise RequestError(
@@ -344,6 +355,17 @@ def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
             "devices; remove it"
         )
     return counts
+
+
+def parse_lines(contents: bytes, experiment: Experiment) -> list[RoundRecord]:
+    """All rounds of a metrics file that was read elsewhere; `DamageError` if one is wrong."""
+    lines = []
+    for number, raw in enumerate(io.BytesIO(contents), 1):
+        try:
+            lines.append(_line(raw, number, experiment))
+        except _DamageError as error:
+            raise DamageError(f"line {number} {error}") from None
+    return lines
 
 
 def _raw_lines(path: Path, experiment: Experiment, start: Position) -> Iterator[bytes]:

@@ -91,8 +91,8 @@ class RunFolder:
 
     def _tree(self) -> tuple[dict[str, Any], dict[str, Any]]:
         tree = config.read_toml(self.path / EXPERIMENT)
-        provenance = tree.pop("provenance", {})
-        record.check_provenance(provenance, self.path / EXPERIMENT)
+        record.check_whole(tree, self.path / EXPERIMENT)
+        provenance = tree.pop("provenance")
         return tree, provenance
 
     def with_rounds(self, rounds: int) -> Experiment:

@@ -13,23 +13,31 @@ So nothing in an archive decides what is run.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import lzma
+import os
 import shutil
 import tempfile
-import tomllib
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RoundRecord, RunFolder
 from slimfl.federation.storage import checkpoint as checkpoints
+from slimfl.federation.storage.locks import open_file
+from slimfl.federation.storage.record import DamageError, check_whole, parse_lines
 from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS, PARTITION
+from slimfl.files import parse_json, parse_toml, sync_folder, write_atomically
 from slimfl.radio import outage_link
 from slimfl.report.atomic_write import atomic_write
 from slimfl.reproduction.cells import made_with
@@ -55,7 +63,29 @@ _FILTERS = {
     METRICS: [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}],
     CHECKPOINT: [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 2, "pb": 2}],
 }
+_UNPACKING = ".unpacking-"
+#: A folder that is younger than this may not be locked yet by the process that unpacks into it.
+_MAKING_S = 60.0
 _MEMORY_LIMIT_BYTES = 200_000_000
+
+
+class _Stretch(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    until: Annotated[int, Field(ge=1)]
+    engine: str
+    weights: str
+    gains: str
+    versions: dict[str, str]
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    format: Literal[1]
+    rounds: Annotated[int, Field(ge=1)]
+    made: Annotated[list[_Stretch], Field(min_length=1)]
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -86,11 +116,10 @@ class ArchivedCell:
     def lines(self) -> list[RoundRecord]:
         """Its metrics."""
         try:
-            whole = self.contents(METRICS).splitlines()
-            lines = [RoundRecord.model_validate_json(raw) for raw in whole]
-        except ValueError:
+            lines = parse_lines(self.contents(METRICS), self.experiment)
+        except DamageError:
             raise self._damaged(METRICS) from None
-        if [line.round for line in lines] != list(range(1, self.rounds + 1)):
+        if len(lines) != self.rounds:
             raise self._damaged(METRICS)
         return lines
 
@@ -108,9 +137,11 @@ class ArchivedCell:
     @cached_property
     def _toml(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(self.contents(EXPERIMENT).decode())
+            tree = parse_toml(self.contents(EXPERIMENT))
         except ValueError:
             raise self._damaged(EXPERIMENT) from None
+        check_whole(tree, self.folder / EXPERIMENT)
+        return tree
 
     def contents(self, name: str) -> bytes:
         """The original contents of one of its files; refused if anything is wrong with it."""
@@ -149,23 +180,24 @@ def find(archive: Path, cell: Cell) -> ArchivedCell | None:
     if not (folder / MANIFEST).is_file():
         return None
     try:
-        manifest = json.loads(_read(folder / MANIFEST, LIMITS[MANIFEST]))
-        if manifest["format"] != FORMAT:
-            raise RequestError(
-                f"{folder} has format {manifest['format']!r}, and this version of slimfl reads "
-                f"{FORMAT}; update slimfl"
-            )
-        if not isinstance(manifest["rounds"], int) or manifest["rounds"] < 1:
-            raise ValueError
-        manifest["files"] = {name: str(manifest["files"][name]) for name in _FILES}
-        for stretch in manifest["made"]:
-            stretch["until"], stretch["versions"].items()
-            stretch["engine"], stretch["weights"], stretch["gains"]
-    except (ValueError, KeyError, TypeError):
+        manifest = parse_json(_read(folder / MANIFEST, LIMITS[MANIFEST]))
+        if isinstance(manifest, dict) and type(manifest.get("format")) is int:
+            _check_format(manifest["format"], folder)
+        manifest = _Manifest.model_validate(manifest).model_dump()
+        manifest["files"] = {name: manifest["files"][name] for name in _FILES}
+    except (ValueError, KeyError):
         raise RequestError(
             f"{folder / MANIFEST} is damaged; restore the folder, or remove it"
         ) from None
     return ArchivedCell(folder, manifest)
+
+
+def _check_format(found: int, folder: Path) -> None:
+    if found != FORMAT:
+        raise RequestError(
+            f"{folder} has format {str(found)[:20]}, and this version of slimfl reads {FORMAT}; "
+            "update slimfl"
+        )
 
 
 _FILES = (EXPERIMENT, PARTITION, METRICS, CHECKPOINT)
@@ -224,19 +256,40 @@ def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
     assert len(found.lines) == found.rounds
     _check_fits(cell, found.experiment, found.folder)
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=cache) as scratch:
-        fresh = Path(scratch) / cell.name
+    with _scratch(cache) as scratch:
+        fresh = scratch / cell.name
         _checkpoint_path(fresh, found.rounds).parent.mkdir(parents=True)
-        _checkpoint_path(fresh, found.rounds).write_bytes(contents[CHECKPOINT])
+        write_atomically(_checkpoint_path(fresh, found.rounds), contents[CHECKPOINT])
         newest = checkpoints.newest(fresh / "checkpoints")
         if newest is None or newest.round != found.rounds:
             raise RequestError(f"the checkpoint of {found.folder} is damaged; restore the folder")
         for name in (EXPERIMENT, PARTITION, METRICS):
-            (fresh / name).write_bytes(contents[name])
+            write_atomically(fresh / name, contents[name])
         if not folder.exists():
             fresh.rename(folder)
+            sync_folder(cache)
             return True
         return _advance(RunFolder(folder), fresh, found.rounds)
+
+
+@contextmanager
+def _scratch(cache: Path) -> Iterator[Path]:
+    """A folder to unpack into; those of processes that were killed are removed."""
+    for left in cache.glob(f"{_UNPACKING}*"):
+        with suppress(OSError):  # it is in use, or another process removes it
+            recent = time.time() - left.lstat().st_mtime < _MAKING_S
+            if not recent and not left.is_symlink():
+                with _locked(left):
+                    shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_UNPACKING, dir=cache) as made, _locked(Path(made)):
+        yield Path(made)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with open_file(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
@@ -248,8 +301,9 @@ def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
             (fresh / name).replace(folder.path / name)
         target = _checkpoint_path(folder.path, rounds)
         target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(_checkpoint_path(fresh, rounds), target.with_suffix(".tmp"))
-        target.with_suffix(".tmp").replace(target)
+        sync_folder(folder.path)
+        _checkpoint_path(fresh, rounds).replace(target)
+        sync_folder(target.parent)
     return True
 
 
