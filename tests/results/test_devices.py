@@ -76,6 +76,10 @@ def test_every_task_of_an_asynchronous_device_counts(run):
     assert run_summary(counted).segments[0].asked == 2 * (2 + 5)
     assert run_summary(counted).missing["offline"] == 8
     assert device_summary(counted).missing["offline"] == 8 / 16
+    nobody_silent = {"silent": [], "silent_tasks": [], "missing_tasks": {}, "dropped_out": []}
+    all_came = run(name="all came", experiment=asynchronous, missing={}, **nobody_silent)
+    assert delivery(all_came.lines, 4).asked.tolist() == [2, 2, 0, 0]
+    assert device_summary(all_came).missing == {}
     older = run(name="older", experiment=asynchronous)
     assert delivery(older.lines, 4).asked.tolist() == [2, 2, 2, 2]
     assert run_summary(older).segments[0].asked == 2 * 3

@@ -78,9 +78,10 @@ def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
         not_able = (line.missing or {}).get(NOT_ABLE, [])
         np.add.at(asked, [*line.devices, *not_able], 1)
         if line.silent is not None and line.silent_tasks is not None:
-            asked[line.silent] += line.silent_tasks
+            silent, tasks = line.silent, np.array(line.silent_tasks, np.int64)
         else:
-            asked[line.dropped_out] += 1
+            silent, tasks = line.dropped_out, np.array(1)
+        np.add.at(asked, silent, tasks)
         refused = {*line.refused}
         merged = [
             device

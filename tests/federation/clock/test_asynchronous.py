@@ -16,6 +16,7 @@ from slimfl.federation import RunFolder, Simulation, run
 from slimfl.federation.clock.under_way import assignment, plain
 from slimfl.methods import method
 from slimfl.methods.method import full_assignment
+from slimfl.report.pages.run_report import page
 from slimfl.results import delivery, device_summary, load, run_summary
 
 BASE = {
@@ -378,3 +379,13 @@ def test_what_no_run_holds_is_refused(half_done, tmp_path, name, value):
         rewrite(file, change)
     with pytest.raises(RequestError, match="does not fit this run"):
         slimfl.resume(path)
+
+
+def test_a_run_in_which_devices_ended_several_tasks_and_none_was_silent_has_a_report(tmp_path):
+    described = experiment({"rounds": 3, "radio": {"model": "rate-adaptive"}})
+    carried_out(described, tmp_path / "run")
+    found = load(tmp_path / "run")
+    assert [line.silent for line in found.lines] == [[], [], []]
+    told = delivery(found.lines, 10)
+    assert told.asked.sum() == sum(len(line.devices) for line in found.lines)
+    assert "missing" in page([found])
