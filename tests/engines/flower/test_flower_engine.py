@@ -3,23 +3,26 @@
 import logging
 import resource
 import sys
+from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import httpx
 import numpy as np
 import pytest
 import tomli_w
 from fake_grid import Node, federation, honest
-from flwr.app import Array, ArrayRecord, Error, Message
+from flwr.app import Array, ArrayRecord, Error, Message, RecordDict
 
 import slimfl
 from slimfl.config import DataSection, build
 from slimfl.data import Samples, save, synthetic
+from slimfl.engines import Missing
 from slimfl.engines.flower import device as device_module
 from slimfl.engines.flower import engine as engine_module
 from slimfl.engines.flower.connect import deployed
 from slimfl.engines.flower.device import Equipment, Workbench
-from slimfl.engines.flower.messages import ARRAYS, CONFIG, PARAMETERS
+from slimfl.engines.flower.messages import ARRAYS, CONFIG, PARAMETERS, STATE, parameters_record
 from slimfl.engines.flower.roster import ClaimedRoster, RegisteredRoster
 from slimfl.errors import RequestError, RunError
 from slimfl.federation import RunFolder, Simulation, run
@@ -154,6 +157,49 @@ def other_numbers(order, message, record):
     return [Message(record, reply_to=message)]
 
 
+def body(damage):
+    """The bytes of the parameters, damaged."""
+
+    def fault(order, message, record):
+        array = record.array_records[ARRAYS][PARAMETERS]
+        record.array_records[ARRAYS] = ArrayRecord(
+            {PARAMETERS: Array(array.dtype, array.shape, array.stype, damage(array.data))}
+        )
+        return [Message(record, reply_to=message)]
+
+    return fault
+
+
+def header(text):
+    """A body of NumPy's format with this header, and four numbers."""
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(16)
+
+
+def header_of(shape):
+    return header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n")
+
+
+def nothing(order, message, record):
+    reply = Message(record, reply_to=message)
+    reply.__dict__["_content"] = None
+    return [reply]
+
+
+def other_state(order, message, record):
+    record.array_records[STATE] = ArrayRecord(
+        {f"moment {k}": Array(np.zeros(1, np.float32)) for k in range(9)}
+    )
+    return [Message(record, reply_to=message)]
+
+
+def with_gain(gain):
+    def fault(order, message, record):
+        record.config_records[CONFIG]["gain"] = gain
+        return [Message(record, reply_to=message)]
+
+    return fault
+
+
 def another_node(order, message, record):
     reply = Message(record, reply_to=message)
     reply.metadata.__dict__["_src_node_id"] = 7
@@ -176,6 +222,21 @@ MISSING = {
     "claims a single sample": (holding(1), "reports 1 samples"),
     "counts images in parts": (counting(0.5, 8.0), "not one of slimfl's"),
     "lets another node answer": (another_node, "another node answered"),
+    "sends an answer without content": (nothing, "empty"),
+    "sends no bytes": (body(lambda data: b""), "not one of slimfl's"),
+    "sends a zip file": (body(lambda data: b"PK\x03\x04" + data), "not one of slimfl's"),
+    "sends a shape of terabytes": (body(lambda data: header_of((10**12, 4))), "as many numbers"),
+    "sends a shape of no integer": (body(lambda data: header_of((2**70,))), "as many numbers"),
+    "sends a negative shape": (body(lambda data: header_of((-2, -2))), "as many numbers"),
+    "sends half a model": (body(lambda data: data[: len(data) // 2]), "as many numbers"),
+    "sends more than a model": (body(lambda data: data + bytes(4)), "as many numbers"),
+    "sends a deep header": (body(lambda data: header("(" * 9000)), "not one of slimfl's"),
+    "sends another optimiser's state": (other_state, "another optimiser"),
+    "saw more images than were ordered": (counting(2**62, 2**62), "impossible counts"),
+    "saw more images than fit": (counting(2**63 - 1, 2**63 - 1), "impossible counts"),
+    "saw one image more than was ordered": (counting(129, 129), "impossible counts"),
+    "measures a gain that cannot be": (with_gain(1e300), "not a power gain"),
+    "measures an infinite gain": (with_gain(float("inf")), "not a power gain"),
 }
 
 
@@ -195,6 +256,48 @@ def test_a_round_goes_on_without_a_device_that(fault, caplog):
     updates = list(expected.engine.train(1, expected.global_model, tasks_of(expected, [0, 1, 3])))
     mean = np.mean([update.parameters.astype(np.float64) for update in updates], axis=0)
     np.testing.assert_allclose(sim.global_model, mean, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of NumPy, about damaged headers
+def test_an_answer_damaged_anywhere_is_merged_or_named_and_never_ends_the_round():
+    """Random damage to the header of the parameters and of the state, in bytes and in text."""
+    random = Random(0)
+    sim = simulation(federation(1), federation__devices=1)
+    [task] = sim.plan().tasks
+    order = sim.engine.order(1, sim.global_model, task)
+    honest_answer = Workbench().work(order, Equipment(number=0)).record()
+    tokens = [b"(", b")", b"'", b"<f8", b"|O", b"9" * 20, b"-", b"True", b"PK", b"\n", b"#", b"\\"]
+
+    def damaged(data):
+        data = bytearray(data)
+        for _ in range(random.randint(1, 4)):
+            at = random.randrange(min(len(data), 128)) if data else 0
+            match random.randrange(4):
+                case 0:
+                    data[at : at + 1] = bytes([random.randrange(256)])
+                case 1:
+                    del data[at : at + random.randint(1, 60)]
+                case 2:
+                    data[at : at + random.randint(0, 3)] = random.choice(tokens)
+                case 3:
+                    del data[at:]
+        return bytes(data)
+
+    outcomes = Counter()
+    message = sim.engine.message(order, 1000, parameters_record(order.start))
+    for _ in range(500):
+        records = dict(honest_answer.array_records.items())
+        name = random.choice(list(records))
+        arrays = dict(records[name].items())
+        key = random.choice(list(arrays))
+        one = arrays[key]
+        arrays[key] = Array(one.dtype, one.shape, one.stype, damaged(one.data))
+        record = RecordDict({**records, name: ArrayRecord(arrays)})
+        record[CONFIG] = honest_answer.config_records[CONFIG]
+        outcome = sim.engine.outcome(order, Message(record, reply_to=message))
+        assert outcome.device == 0
+        outcomes[type(outcome)] += 1
+    assert outcomes[Missing] > 250
 
 
 def with_parameters(change):
@@ -401,16 +504,18 @@ def test_a_device_may_bring_its_own_data(tmp_path):
         share = Samples(DATASET.train.images[held], DATASET.train.labels[held])
         save(folder, share, DATASET.test)
         node.equipment = Equipment(number=number, data_dir=folder)
-    own = simulation(grid, data__partition="own", rounds=1)
+    own = simulation(grid, data__partition="own", rounds=1, flower__quorum=0.25)
     line, expected = own.step(), shared.step()
     assert line["training_loss"] == expected["training_loss"]
     assert (
         line["multiply_adds"] == expected["multiply_adds"]
     )  # they tell how many samples they hold
     np.testing.assert_array_equal(own.global_model, shared.global_model)
-    # only the device knows how many samples it holds
+    # only the device knows how many samples it holds, up to what an honest one would train on
     grid.faults = {2: holding(12_345)}
     assert own.step()["devices"] == [0, 1, 2, 3]
+    grid.faults = {2: holding(10**9), 1: holding(2**62), 0: holding(0)}
+    assert own.step()["devices"] == [3]
 
 
 def test_devices_elsewhere_are_not_told_where_this_machine_has_its_data():

@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 
-from slimfl.config import Experiment
+from slimfl.config import Experiment, TrainingSection
 from slimfl.data import SOURCES
 from slimfl.errors import RequestError
 from slimfl.naming import construct
 from slimfl.nn import MODELS
+from slimfl.training import local_steps
 
 #: The largest integer in an order, apart from the seed, and the largest number of images.
 MOST = 10_000_000
@@ -42,16 +43,17 @@ def check_order(experiment: Experiment, models: Collection[str]) -> None:
 
 def check_work(experiment: Experiment, samples: int) -> None:
     """Refuse an order to train on more images than a device can list in memory."""
-    training = experiment.training
-    if training.steps is None:
-        images = samples * (training.epochs or 1)
-    else:
-        images = min(training.batch_size, samples) * training.steps
+    images = most_images(experiment.training, samples)
     if images > MOST:
         raise RequestError(
             f"this device does not train on {images} images in one round; lower training.steps or "
             f"training.epochs so that there are at most {MOST}"
         )
+
+
+def most_images(training: TrainingSection, samples: int, effort: float = 1.0) -> int:
+    """Number of images in a round of a device with these samples, if every batch is full."""
+    return local_steps(training, samples, effort) * min(training.batch_size, samples)
 
 
 def check_size(experiment: Experiment, channels: int, classes: int, parameters: int) -> None:

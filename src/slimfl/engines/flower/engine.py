@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 from slimfl import config
 from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Workload
 from slimfl.engines.device_states import DeviceStates
-from slimfl.engines.flower.messages import Answer, BadAnswerError, Order, parameters_record
+from slimfl.engines.flower.messages import (
+    QUOTED,
+    Answer,
+    BadAnswerError,
+    Order,
+    parameters_record,
+)
 from slimfl.engines.flower.roster import Roster
 from slimfl.errors import RunError
 from slimfl.nn import Vector
-from slimfl.training import LocalWork, state_shapes
+from slimfl.training import LocalWork
 
 log = logging.getLogger(__name__)
 
@@ -102,15 +108,16 @@ class FlowerEngine:
         if reply.has_error():
             if reply.error.code in EXPIRED:
                 return self.late(device)
-            return Missing(device, f"it failed: {reply.error.reason or reply.error.code}")
+            reason = str(reply.error.reason or reply.error.code)[:QUOTED]
+            plain = "".join(each if each.isprintable() else " " for each in reason)
+            return Missing(device, f"it failed: {plain}")
+        if not reply.has_content():
+            return Missing(device, "its answer is empty")
+        samples = None if self.samples is None else int(self.samples[device])
         try:
-            samples = None if self.samples is None else int(self.samples[device])
-            answer = Answer.read(reply.content, order, self.width_count, samples)
+            answer = Answer.read(reply.content, order, self.training, self.width_count, samples)
         except BadAnswerError as error:
             return Missing(device, str(error))
-        found = {name: value.shape for name, value in answer.state.items()}
-        if found not in ({}, state_shapes(self.training, len(order.start))):
-            return Missing(device, "its optimiser's state does not fit the model")
         self.states.put(device, answer.state)
         return answer.update
 

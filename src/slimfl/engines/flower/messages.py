@@ -8,19 +8,28 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from numpy.typing import NDArray
 
+from slimfl.config import TrainingSection
 from slimfl.data import Moments
 from slimfl.engines.base import Task, Update
+from slimfl.engines.flower.admission import MOST, most_images
 from slimfl.nn import Vector
-from slimfl.training import LocalWork, OptimiserState
+from slimfl.training import LocalWork, OptimiserState, state_shapes
 
 ARRAYS, STATE, CONFIG = "arrays", "optimiser-state", "config"
 PARAMETERS = "parameters"
+
+#: The largest power gain that a device may report; the mean of a channel is about 1.
+MOST_GAIN = 1e6
+
+#: What a reason quotes of an answer at most, as the answer is the device's.
+QUOTED = 500
 
 
 class BadAnswerError(Exception):
@@ -114,7 +123,12 @@ class Answer:
 
     @classmethod
     def read(
-        cls, record: RecordDict, order: Order, width_count: int, samples: int | None = None
+        cls,
+        record: RecordDict,
+        order: Order,
+        training: TrainingSection,
+        width_count: int,
+        samples: int | None = None,
     ) -> "Answer":
         """The answer to an order; raises `BadAnswerError` for anything else.
 
@@ -123,12 +137,16 @@ class Answer:
 
         The receiver checks shape and finiteness of the parameters, as for every engine.
         """
+        size = len(order.start)
+        shapes = state_shapes(training, size)
         try:
             config = record.config_records[CONFIG]
             arrays, state = record.array_records[ARRAYS], record.array_records[STATE]
+            if state.keys() not in (set(), shapes.keys()):
+                raise ValueError("its optimiser's state is another optimiser's")
             update = Update(
                 device=_whole(config["device"]),
-                parameters=read_parameters(arrays),
+                parameters=_vector(PARAMETERS, arrays[PARAMETERS]),
                 samples=_whole(config["samples"]),
                 losses=np.asarray(config["losses"], np.float64),
                 images_seen=_counts(config["images-seen"]),
@@ -137,8 +155,10 @@ class Answer:
             answer = cls(
                 _whole(config["round"]), update, str(config["trained-from"]), _vectors(state)
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadAnswerError(f"its answer is not one of slimfl's: {error!r}") from None
+        # what a device sends can be anything, and so can the errors of those who read it
+        except Exception as error:
+            quoted = repr(error)[:QUOTED]
+            raise BadAnswerError(f"its answer is not one of slimfl's: {quoted}") from None
         asked = order.task.device
         if update.device != asked:
             raise BadAnswerError(
@@ -148,17 +168,19 @@ class Answer:
             raise BadAnswerError(f"it answers for round {answer.round}")
         if answer.trained_from != digest(order.start):
             raise BadAnswerError("it trained another model than the one it was sent")
-        if (
-            update.samples < 1
-            or update.losses.shape != (width_count,)
-            or not _possible(update.images_seen, order.task.work, width_count)
+        held = update.samples
+        if samples is not None and held != samples:
+            raise BadAnswerError(f"it reports {held} samples, and it holds {samples}")
+        # with data of its own, a device may report any number; an honest one refuses so much work
+        if held < 1 or (samples is None and max(held, most_images(training, held)) > MOST):
+            raise BadAnswerError(f"it reports {held} samples, which is impossible")
+        if update.losses.shape != (width_count,) or not _possible(
+            update, order.task.work, training, width_count
         ):
             raise BadAnswerError("its answer has impossible counts")
-        if samples is not None and update.samples != samples:
-            raise BadAnswerError(f"it reports {update.samples} samples, and it holds {samples}")
-        size = len(order.start)
         if any(
-            v.shape not in ((), (size,)) or not np.isfinite(v).all() for v in answer.state.values()
+            value.shape != shapes[name] or not np.isfinite(value).all()
+            for name, value in answer.state.items()
         ):
             raise BadAnswerError("its optimiser's state does not fit the model")
         return answer
@@ -185,13 +207,21 @@ def _arrays(named: OptimiserState) -> ArrayRecord:
 
 def _vectors(record: ArrayRecord) -> OptimiserState:
     """Flower's arrays as float32; the serialisation is NumPy's own, without pickle."""
-    named = {}
-    for name, array in record.items():
-        values = array.numpy()
-        if values.dtype != np.float32:
-            raise ValueError(f"{name} holds {values.dtype}, not float32")
-        named[name] = values
-    return named
+    return {name: _vector(name, array) for name, array in record.items()}
+
+
+def _vector(name: str, array: Array) -> NDArray[np.float32]:
+    """One of Flower's arrays; nothing is allocated for more numbers than there are in it."""
+    body = BytesIO(array.data)
+    version = np.lib.format.read_magic(body)
+    if version != (1, 0):
+        raise ValueError(f"{name} is in version {version} of NumPy's format, not 1.0")
+    shape, _, kind = np.lib.format.read_array_header_1_0(body)
+    if kind != np.float32:
+        raise ValueError(f"{name} holds {kind}, not float32")
+    if min(shape, default=0) < 0 or 4 * math.prod(shape) != len(array.data) - body.tell():
+        raise ValueError(f"{name} does not hold as many numbers as its header says")
+    return array.numpy()
 
 
 def _floats32(values: object) -> Vector:
@@ -224,28 +254,24 @@ def _work(work: dict[str, Any]) -> LocalWork:
     )
 
 
-def _possible(images_seen: NDArray[np.int64], work: LocalWork, width_count: int) -> bool:
+def _possible(update: Update, work: LocalWork, training: TrainingSection, width_count: int) -> bool:
     """True if a device that trained these widths can have seen this many images at each.
 
-    The widest takes part in every step, so no width saw more, and widths that were not asked for
-    saw nothing. If one width is drawn per batch, any of those asked for may have seen the most.
+    The order says how many steps there were. The widest takes part in every step, so no width saw
+    more, and widths that were not asked for saw nothing. If one width is drawn per batch, any of
+    those asked for may have seen the most.
     """
-    if images_seen.shape != (width_count,):
+    seen = update.images_seen
+    most = most_images(training, update.samples, work.effort)
+    if seen.shape != (width_count,) or not ((seen >= 0) & (seen <= most)).all():
         return False
     asked = list(work.widths)
-    others = np.delete(images_seen, asked)
-    if work.visit == "one":
-        return bool(images_seen.sum() > 0 and not others.any() and (images_seen >= 0).all())
-    widest = images_seen[asked[-1]]
-    return bool(
-        widest > 0
-        and not others.any()
-        and (images_seen >= 0).all()
-        and (images_seen <= widest).all()
-    )
+    widest_saw_most = work.visit == "one" or seen[asked[-1]] == seen.max()
+    others = np.delete(seen, asked)
+    return bool(widest_saw_most and not others.any() and 0 < work.images_trained_on(seen) <= most)
 
 
 def _gain(value: object) -> float:
-    if not isinstance(value, float) or not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{value!r} is not a power gain")
+    if not isinstance(value, float) or not 0 <= value <= MOST_GAIN:
+        raise ValueError(f"{value!r} is not a power gain between 0 and {MOST_GAIN:g}")
     return value
