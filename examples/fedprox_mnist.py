@@ -111,7 +111,7 @@ def accuracy(data: Dataset, method: Stragglers, mu: float, seed: int, **changes:
         "model__initialisation": "torch",
         "training__optimiser": "sgd", "training__momentum": 0.0, "training__learning_rate": 0.03,
         "training__weight_decay": 0.001, "training__batch_size": 10, "training__epochs": EPOCHS,
-        "training__proximal_mu": mu, "radio__channel": "good", "radio__noise_dbm": -150.0,
+        "training__proximal_mu": mu, "radio__noise_dbm": -150.0,
     }  # fmt: skip
     run = slimfl.run(**(values | changes))
     return fmean(line.accuracy["1.0x"] for line in run.lines[-10:])

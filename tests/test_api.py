@@ -33,6 +33,7 @@ def test_short_names_are_the_keys_they_stand_for(run):
 def test_a_key_that_is_given_twice_or_mistyped_is_refused():
     with pytest.raises(RequestError, match=r"data\.alpha is given twice"):
         slimfl.run(alpha=1.0, data__alpha=0.1, **SMALL)
+    assert slimfl.run(alpha=0.5, data__alpha=0.5, **SMALL).experiment.data.alpha == 0.5
     with pytest.raises(RequestError, match=r"did you mean 'data\.alpha'"):
         slimfl.run(alhpa=1.0, **SMALL)
 

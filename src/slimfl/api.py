@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -10,7 +10,6 @@ from torch import nn
 
 from slimfl import config
 from slimfl.config import Experiment
-from slimfl.config.short_names import full_keywords
 from slimfl.data import Dataset, load_section
 from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
@@ -90,10 +89,10 @@ def run(
     watching = [each for each in callbacks if isinstance(each, Callback)]
     if progress:
         watching.append(ProgressCallback())
-    values = full_keywords(values)
     seeds = list(seed) if isinstance(seed, Sequence) else None
     if seeds is not None:
         values["seed"] = seeds
+    _check_not_named(config.asked(overrides, values), own_dataset, network, own_channel)
     experiments = config.load(Path(path) if path else None, overrides, **values)
     if len(experiments) != len(seeds or [0]):
         raise RequestError(
@@ -249,6 +248,22 @@ def _check_objects(
         raise RequestError(
             f"{word}= takes a name or an object with {', '.join(_PARTS[word])}, and this is {why}"
         )
+
+
+def _check_not_named(
+    asked: Mapping[str, Any], dataset: Dataset | None, network: object, channel: object
+) -> None:
+    """Refuse an object and a name for the same part."""
+    if dataset is not None and dataset.loaded_as is not None:
+        dataset = None if dataset.loaded_as[0] == asked.get("data.dataset") else dataset
+    for word, part, keys in (
+        ("dataset", dataset, ("data.dataset",)),
+        ("network", network, ("model.name",)),
+        ("channel", channel, ("radio.model", "radio.channel")),
+    ):
+        named = next((key for key in keys if key in asked), None)
+        if part is not None and named is not None:
+            raise RequestError(f"give {word}= as an object or {named}, not both")
 
 
 def _check_callbacks(callbacks: object, kinds: tuple[type, ...]) -> None:

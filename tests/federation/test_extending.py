@@ -55,7 +55,7 @@ def test_a_run_of_4_rounds_that_gets_7_is_a_run_of_7(setting, tmp_path):
 
 
 def test_a_run_that_was_stopped_can_get_fewer_rounds_but_not_than_it_has(tmp_path):
-    sim = slimfl.Simulation(slimfl.config.load(rounds=9, **_full())[0])
+    sim = slimfl.Simulation(slimfl.config.load(rounds=9, **SMALL)[0])
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.provenance())
     run_simulation(sim, folder, until=3)
     before = (tmp_path / "cut/experiment.toml").read_text()
@@ -85,7 +85,7 @@ def test_what_depends_on_the_number_of_rounds_is_refused(setting, words, tmp_pat
 
 
 def test_the_last_round_of_a_shortened_run_has_a_test(tmp_path):
-    asked = slimfl.config.load(rounds=9, federation__evaluate_every=4, **_full())[0]
+    asked = slimfl.config.load(rounds=9, federation__evaluate_every=4, **SMALL)[0]
     sim = slimfl.Simulation(asked)
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.provenance())
     run_simulation(sim, folder, until=3)
@@ -107,9 +107,3 @@ def test_a_run_that_stopped_early_stays_ended_and_says_so(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         assert len(slimfl.resume(tmp_path / "r", rounds=9).lines) == 2
     assert "ended in round 2 (EarlyStopping) and stays so" in caplog.text
-
-
-def _full():
-    from slimfl.config.short_names import full_keywords
-
-    return full_keywords(SMALL)

@@ -25,7 +25,7 @@ from slimfl.cli.population import population
 from slimfl.cli.radio import link
 from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
-from slimfl.cli.run import resume, run
+from slimfl.cli.run import RunCommand, resume, run
 from slimfl.cli.study import study
 from slimfl.cli.watch import watch
 from slimfl.errors import Interrupted, RequestError, RunError
@@ -61,8 +61,9 @@ def options(
     """Federated learning over width-adjustable networks on unreliable radio links."""
 
 
+app.command(cls=RunCommand)(run)
 for command in (
-    run, resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
+    resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(reproduce, name="reproduce")

@@ -8,14 +8,49 @@ import inspect
 import re
 from typing import Any
 
+from click import Command, Context, Option
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
+
+from slimfl.errors import RequestError
 
 #: A default in words, which typer puts into redundant parentheses.
 _IN_WORDS = re.compile(r"\[default: \((.*?)\)([;\]])")
 
 
-class PlainCommand(TyperCommand):
+class _OptionsOnce(Command):
+    """A command that refuses an option with two values, of which click would take the last."""
+
+    def make_parser(self, ctx: Context) -> Any:
+        """A parser that sees every value of an option."""
+        parser: Any = super().make_parser(ctx)
+        single = [p for p in self.get_params(ctx) if isinstance(p, Option) and _takes_one_value(p)]
+        for one in single:
+            parser.add_option(
+                one, [*one.opts, *one.secondary_opts], dest=one.name, action="append", nargs=1
+            )
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            found, rest, order = parse(args)
+            for one in single:
+                values = found.get(one.name, ())
+                if any(value != values[0] for value in values):
+                    shown = " and as ".join(repr(value[:60]) for value in values[:2])
+                    raise RequestError(f"{one.opts[-1]} is given twice, as {shown}; give it once")
+                if values:
+                    found[one.name] = values[0]
+            return found, rest, order
+
+        parser.parse_args = parse_once
+        return parser
+
+
+def _takes_one_value(option: Option) -> bool:
+    return not (option.multiple or option.is_flag or option.count) and option.nargs == 1
+
+
+class PlainCommand(_OptionsOnce, TyperCommand):
     """A command whose help shows brackets correctly."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -32,7 +67,7 @@ class PlainCommand(TyperCommand):
         _format_parameters(self, ctx, formatter)
 
 
-class PlainGroup(TyperGroup):
+class PlainGroup(_OptionsOnce, TyperGroup):
     """A group of such commands."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

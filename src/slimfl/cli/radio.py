@@ -319,7 +319,8 @@ def radio_section(
         "split": shares,
         **values,
     }
-    config.change(tree, overrides, {f"radio__{key}": value for key, value in options.items()})
+    asked = config.asked(overrides, {f"radio__{key}": value for key, value in options.items()})
+    config.change(tree, asked)
     counts = {len(value) for value in _per_segment(tree)} | ({segments} if segments else set())
     if len(counts) > 1:
         raise RequestError(
@@ -330,8 +331,7 @@ def radio_section(
     if isinstance(tree["model"], dict):
         tree["model"].setdefault("widths", [(i + 1) / count for i in range(count)])
     described = config.build(tree)
-    for text in overrides:
-        key = text.partition("=")[0].strip()
+    for key in asked:
         if not key.startswith("radio.") and key != "model.widths":
             raise RequestError(f"this command reads radio.* and model.widths; leave out {key}")
     return described.radio, described.model.widths

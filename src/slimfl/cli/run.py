@@ -3,12 +3,15 @@
 import math
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from click import Context
+from typer.core import TyperOption
 
 from slimfl.cli.interrupts import resumed_by
 from slimfl.cli.output import DataDir, Json, On, aside, show, show_json
+from slimfl.cli.plain_help import PlainCommand
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
@@ -36,6 +39,37 @@ MOST_POINTS = 10_000
 
 #: SlimFL and Vanilla FL at every width: the comparison of the paper.
 DEFAULT_METHODS = "slimfl,vanilla-all"
+
+
+class RunCommand(PlainCommand):
+    """`slimfl run`, which has every short name as an option."""
+
+    def get_params(self, ctx: Context) -> list[Any]:
+        """The options of the function below, and those that only stand for `--set KEY=VALUE`."""
+        from slimfl.config.short_names import SHORT_NAMES
+
+        *params, help_ = super().get_params(ctx)
+        there = {one.name for one in params}
+        short = (name for name in SHORT_NAMES if name not in there)
+        return [*params, *map(_short_option, short), help_]
+
+    def invoke(self, ctx: Context) -> Any:
+        """Give the function what the short names say as `--set`."""
+        short = ctx.params.keys() - {one.name for one in self.params}
+        given = [(name, ctx.params.pop(name)) for name in sorted(short)]
+        told = [f"{name}={value}" for name, value in given if value is not None]
+        ctx.params["set_"] = [*(ctx.params["set_"] or ()), *told]
+        return super().invoke(ctx)
+
+
+def _short_option(name: str) -> TyperOption:
+    from slimfl.config.short_names import SHORT_NAMES
+
+    return TyperOption(
+        param_decls=[name, f"--{name.replace('_', '-')}"],
+        type=str,
+        help=f"Short for --set {SHORT_NAMES[name]}=TEXT.",
+    )
 
 
 def run(
@@ -109,11 +143,13 @@ def run(
         raise RequestError(
             f"--method takes names separated by commas, such as {DEFAULT_METHODS}, not {method!r}"
         )
-    asked = method
-    changed = {text.partition("=")[0].strip() for text in [*(set_ or ()), *(grid or ())]}
+    asked, points = method, _points(grid or [])
+    changed = config.asked([*(set_ or ()), *points[0]], {})
     in_file = experiment is not None and "method" in config.read_toml(experiment)
     if method is None and "method" not in changed and not in_file:
         asked = DEFAULT_METHODS
+    if superlink and engine is None and "engine" not in changed:
+        engine = "flower"
     try:
         seeds = None if seed is None else [int(part) for part in seed.split(",")]
     except ValueError:
@@ -121,7 +157,7 @@ def run(
         raise RequestError(f"--seed takes whole numbers separated by commas, not {shown}") from None
     loaded: list[tuple[tuple[str, ...], Experiment]] = []
     allow(trust)
-    for point in _points(grid or []):
+    for point in points:
         allow((), config.typed_names([*(set_ or ()), *point]))
         experiments = config.load(
             experiment,
@@ -131,11 +167,14 @@ def run(
             data__alpha=alpha,
             rounds=rounds,
             federation__devices=devices,
-            engine="flower" if superlink and engine is None else engine,
+            engine=engine,
             seed=seeds,
-            threads=1 if on else None,  # one core per run
             data__dir=data_dir.absolute() if data_dir else None,
         )
+        if on:  # one core per run
+            experiments = [
+                one.model_copy(update={"threads": one.threads or 1}) for one in experiments
+            ]
         loaded += [(point, one) for one in experiments]
 
     # only now, because these import torch: a mistyped key is answered at once
@@ -281,10 +320,22 @@ def _points(grid: list[str]) -> list[tuple[str, ...]]:
             raise RequestError(
                 f"--grid takes key=value,value, for example data.alpha=0.1,1, not {text!r}"
             )
-        axes.append([f"{key.strip()}={value.strip()}" for value in values.split(",")])
+        axes.append([f"{key.strip()}={value.strip()}" for value in _values(values)])
     if math.prod(map(len, axes)) > MOST_POINTS:
         raise RequestError(f"--grid has more than {MOST_POINTS:,} points; give fewer values")
     return list(itertools.product(*axes))
+
+
+def _values(text: str) -> list[str]:
+    """Values separated by commas; a list in brackets is one value."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def _check_place(on: str, experiments: list["Experiment"]) -> None:

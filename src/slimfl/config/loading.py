@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, get_origin
 
@@ -11,7 +12,9 @@ import pydantic
 
 from slimfl import files
 from slimfl.config.experiment import NAMES, Experiment
-from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence
+from slimfl.config.mistakes import reject_misplaced, reject_oversized, sentence, shortened
+from slimfl.config.sections import Section
+from slimfl.config.short_names import SHORT_NAMES
 from slimfl.errors import RequestError
 from slimfl.naming import module_of
 
@@ -32,16 +35,14 @@ def build(values: dict[str, Any]) -> Experiment:
 def load(
     path: Path | None = None, overrides: Iterable[str] = (), **values: Any
 ) -> list[Experiment]:
-    """The experiments of a TOML file, changed by `key=value` overrides, then by keyword values.
+    """The experiments of a TOML file, changed by `key=value` overrides and by keyword values.
 
     `method` and `seed` may be lists, which gives one experiment per combination. Dotted keywords
-    are passed with two underscores: `data__alpha=0.1`.
+    are passed with two underscores, `data__alpha=0.1`, or by their short name, `alpha=0.1`.
     """
-    tree: dict[str, Any] = {}
-    if path is not None:
-        tree = read_toml(path)
+    tree = {} if path is None else read_toml(path)
     tree.pop("provenance", None)
-    change(tree, overrides, values)
+    change(tree, asked(overrides, values))
     methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
     seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
     if not methods or not seeds:
@@ -62,7 +63,7 @@ def load(
 def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
     """Names in overrides and keywords, which the user typed, unlike names in a file."""
     tree: dict[str, Any] = {}
-    change(tree, overrides, values)
+    change(tree, asked(overrides, values))
     named = []
     for dotted in NAMES:
         value: Any = tree
@@ -98,39 +99,86 @@ def dump(experiment: Experiment, **provenance: Any) -> str:
     return tomli_w.dumps(tree)
 
 
-def change(tree: dict[str, Any], overrides: Iterable[str], values: Mapping[str, Any]) -> None:
-    """Put `key=value` overrides, then keyword values, into a nested dictionary."""
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise RequestError(
-                f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}"
-            )
-        _override(tree, key.strip(), _literal(value.strip(), key.strip()))
-    for keyword, given in values.items():
-        if given is not None:
-            _override(tree, keyword.replace("__", "."), given)
+def asked(overrides: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What `key=value` overrides and keyword values ask for, under dotted keys.
+
+    Their order means nothing, so a key with two values is refused.
+    """
+    given = [_key_and_value(text) for text in overrides]
+    given += [(key.replace("__", "."), value) for key, value in values.items() if value is not None]
+    found: dict[str, Any] = {}
+    for key, value in given:
+        for dotted, one in _leaves(SHORT_NAMES.get(key, key), value):
+            if dotted in found and not _same(dotted, found[dotted], one):
+                shown = " and as ".join(sorted(map(shortened, (repr(found[dotted]), repr(one)))))
+                raise RequestError(f"{dotted} is given twice, as {shown}; give it once")
+            found[dotted] = one
+    for dotted in found:
+        inside = next((other for other in found if other.startswith(f"{dotted}.")), None)
+        if inside is not None:
+            raise RequestError(f"give {dotted} or {inside}, not both")
+    return found
+
+
+def change(tree: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Put what was `asked` into a nested dictionary, in place of its values and their rivals."""
+    for rivals in RIVALS:
+        if not given.keys() & {*rivals}:
+            continue
+        for dotted in rivals:
+            section, _, key = dotted.partition(".")
+            if isinstance(tree.get(section), dict):
+                tree[section].pop(key, None)
+    for dotted, value in given.items():
+        _assign(tree, dotted, value)
+
+
+def _key_and_value(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RequestError(f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}")
+    return key.strip(), _literal(value.strip(), SHORT_NAMES.get(key.strip(), key.strip()))
+
+
+def _leaves(dotted: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The keys inside a section that is given as a table; any other value as it is."""
+    if isinstance(value, Mapping) and dotted in _SECTIONS:
+        for key, inside in value.items():
+            yield from _leaves(f"{dotted}.{key}", inside)
+    else:
+        yield dotted, value
+
+
+def _same(dotted: str, one: Any, other: Any) -> bool:
+    if dotted in ("method", "seed"):
+        one, other = _as_list(one), _as_list(other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, repeat(""), one, other))
+    if isinstance(one, Path) or isinstance(other, Path):
+        return Path(one).absolute() == Path(other).absolute()
+    return isinstance(one, bool) == isinstance(other, bool) and (
+        bool(one == other) or str(one) == str(other)
+    )
 
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-#: Setting one of these replaces the other, so an override need not know what the file has.
-EXCLUSIVE = {
-    "radio.channel": ("radio.noise_dbm", "radio.noise_density_dbm_hz"),
-    "radio.noise_dbm": ("radio.noise_density_dbm_hz",),
-    "radio.noise_density_dbm_hz": ("radio.noise_dbm", "radio.channel"),
-    "training.epochs": ("training.steps",),
-    "training.steps": ("training.epochs",),
+#: Keys that say the same thing in different ways. Those of one request must agree (the sections
+#: check it); they replace all of their rivals in the file that the request changes.
+RIVALS = (
+    ("radio.channel", "radio.noise_dbm", "radio.noise_density_dbm_hz"),
+    ("radio.fading_correlation", "radio.doppler_hz"),
+    ("training.epochs", "training.steps"),
+    ("population.preset", "population.file", "population.classes"),
+)
+
+_SECTIONS = {
+    name
+    for name, field in Experiment.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
 }
-
-
-def _override(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    _assign(tree, dotted, value)
-    for other in EXCLUSIVE.get(dotted, ()):
-        section, _, key = other.partition(".")
-        tree[section].pop(key, None)
 
 
 def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:

@@ -28,7 +28,7 @@ def reject_oversized(values: dict[str, Any]) -> None:
         left -= 1
         problem = _unreasonable(value) or (depth > MOST_DEPTH and "is nested too deeply")
         if problem or left < 0:
-            shown = _shortened(repr(dotted)) if dotted else "the experiment"
+            shown = shortened(repr(dotted)) if dotted else "the experiment"
             raise RequestError(f"{shown} {problem or 'has too many values'}; give it another value")
         items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else ()
         if isinstance(value, list | tuple):
@@ -50,7 +50,8 @@ def _unreasonable(value: Any) -> str | None:
     return None
 
 
-def _shortened(text: str, most: int = 60) -> str:
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a text that may be long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -64,7 +65,7 @@ def reject_misplaced(
         field = model.model_fields.get(key)
         dotted = ".".join((*where, key))
         if field is None:
-            shown = _shortened(repr(dotted))
+            shown = shortened(repr(dotted))
             raise RequestError(f"unknown key {shown}{_nearest(dotted, [*model.model_fields])}")
         section = field.annotation
         if isinstance(value, bool) and section is not bool:
@@ -132,7 +133,7 @@ def sentence(error: pydantic.ValidationError) -> str:
     dotted = ".".join(parts)
     if first["type"] == "tuple_type" and dotted in _LISTS:
         message += f"; on the command line, for example --set {dotted}={_LISTS[dotted]}"
-    shown = "" if isinstance(given, dict) else f" (it is {_shortened(repr(given))})"
+    shown = "" if isinstance(given, dict) else f" (it is {shortened(repr(given))})"
     return f"{dotted}: {message}{shown}"
 
 

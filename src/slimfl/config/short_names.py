@@ -1,18 +1,14 @@
-"""Short names in Python for the most common keys: `alpha` for `data.alpha`."""
+"""Short names for the most common keys, in Python and on the command line: `alpha`, `--alpha`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from slimfl.errors import RequestError
-
-#: The key of every short name; the command line's options have the same names.
+#: The key of every short name.
 SHORT_NAMES = {
     "algorithm": "training.algorithm",
     "alpha": "data.alpha",
     "batch_size": "training.batch_size",
     "channel": "radio.channel",
+    "data_dir": "data.dir",
     "dataset": "data.dataset",
     "devices": "federation.devices",
     "epochs": "training.epochs",
@@ -24,21 +20,6 @@ SHORT_NAMES = {
     "steps": "training.steps",
     "widths": "model.widths",
 }
-
-
-def full_keywords(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with every short name replaced by its full one.
-
-    >>> full_keywords({"alpha": 0.1, "rounds": 3, "radio__noise_dbm": -40})
-    {'data__alpha': 0.1, 'rounds': 3, 'radio__noise_dbm': -40}
-    """
-    full: dict[str, Any] = {}
-    for key, value in values.items():
-        long = SHORT_NAMES[key].replace(".", "__") if key in SHORT_NAMES else key
-        if long in full or (long != key and long in values):
-            raise RequestError(f"{long.replace('__', '.')} is given twice; give it once")
-        full[long] = value
-    return full
 
 
 def short_name(dotted: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from slimfl import api, config
 from slimfl.config import Experiment
-from slimfl.config.short_names import full_keywords, short_name
+from slimfl.config.short_names import short_name
 from slimfl.errors import RequestError
 from slimfl.federation import Callback
 from slimfl.federation.storage.run_folder import EXPERIMENT
@@ -82,7 +82,7 @@ def sweep(
         if callbacks:
             points = [{**point, "callbacks": list(callbacks)} for point in points]
         jobs = [Job(folder / at, one) for at, _, one in _named(points, axes, path)]
-        typed = [name for point in points for name in config.typed_names(**full_keywords(point))]
+        typed = [name for point in points for name in config.typed_names(**point)]
         modules += filter(None, map(module_of, typed))
         with trusting(modules):
             _finish(jobs, on, workers, progress)
@@ -119,7 +119,7 @@ def _named(
             for key, several in axes.items()
             if key not in ("method", "seed")
         ]
-        for one in config.load(Path(path) if path else None, **full_keywords(plain)):
+        for one in config.load(Path(path) if path else None, **plain):
             own = objects.get("method")
             names = expand([one.method], one.model.widths) if own is None else [own.name]
             for method in names:

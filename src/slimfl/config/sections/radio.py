@@ -168,24 +168,30 @@ class RadioSection(Section):
             return values
         values = dict(values)
         channel = values.get("channel")
-        if values.get("noise_density_dbm_hz") is not None:
-            if values.get("noise_dbm") is not None or channel not in (None, "custom"):
-                raise ValueError(
-                    "give radio.noise_density_dbm_hz, or radio.noise_dbm or radio.channel, not both"
-                )
-            values["channel"] = "custom"
-        elif values.get("noise_dbm") is None:
-            channel = "poor" if channel is None else channel
-            if not isinstance(channel, str) or channel not in CHANNELS:
-                known = ", ".join(CHANNELS)
-                raise ValueError(
-                    f"there is no channel {channel!r}; choose one of {known}, or give noise_dbm"
-                )
-            values["noise_dbm"] = CHANNELS[channel]
-        else:
-            values["channel"] = next(
-                (name for name, noise in CHANNELS.items() if noise == values["noise_dbm"]), "custom"
+        noise, has_density = values.get("noise_dbm"), values.get("noise_density_dbm_hz") is not None
+        if channel is None or (channel == "custom" and (has_density or noise is not None)):
+            channel = None
+        elif not isinstance(channel, str) or channel not in CHANNELS:
+            raise ValueError(
+                f"there is no channel {channel!r}; choose one of {', '.join(CHANNELS)}, or give "
+                "noise_dbm"
             )
+        if has_density and (channel, noise) != (None, None):
+            other = "noise_dbm" if channel is None else "channel"
+            raise ValueError(f"give radio.noise_density_dbm_hz or radio.{other}, not both")
+        if channel is not None and noise not in (None, CHANNELS[channel]):
+            raise ValueError(
+                f"give radio.channel or radio.noise_dbm, not both: the {channel} channel has "
+                f"{CHANNELS[channel]:g} dBm"
+            )
+        if has_density:
+            values["channel"] = "custom"
+        elif noise is None:
+            values["channel"] = channel or "poor"
+            values["noise_dbm"] = CHANNELS[values["channel"]]
+        else:
+            named = (name for name, preset in CHANNELS.items() if preset == noise)
+            values["channel"] = next(named, "custom")
         return values
 
     @field_validator("split")
@@ -211,7 +217,10 @@ class RadioSection(Section):
                 'or "jakes"'
             )
         if self.fading_process == "jakes" and (given or not has_doppler):
-            raise ValueError('radio.fading_process = "jakes" needs radio.doppler_hz alone')
+            raise ValueError(
+                'radio.fading_process = "jakes" needs radio.doppler_hz, without '
+                "radio.fading_correlation"
+            )
         if self.fading_process == "ar1" and given == has_doppler:
             raise ValueError(
                 'radio.fading_process = "ar1" needs radio.fading_correlation or radio.doppler_hz, '

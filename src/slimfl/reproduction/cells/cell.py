@@ -134,7 +134,10 @@ def cell(
         "federation__convergence_accuracy": scale.convergence_accuracy,
         **scale.local_work(devices),
     }
-    return cell_of(**(values | changes))
+    tree: dict[str, Any] = {}
+    for layer in (values, changes):
+        config.change(tree, config.asked((), layer))
+    return Cell(config.build(tree))
 
 
 def cell_of(**values: Any) -> Cell:
