@@ -14,6 +14,7 @@ data that say which device holds each sample (`data.partition = "natural"`).
 """
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -86,9 +87,8 @@ def holders(labels: NDArray[np.int64], devices: int, seed: int) -> NDArray[np.in
     return owner
 
 
-def dataset(folder: Path | None, devices: int, seed: int) -> Dataset:
+def dataset(mnist: Dataset, devices: int, seed: int) -> Dataset:
     """MNIST, with the holder of every sample; the few that rounding leaves over are left out."""
-    mnist = load("mnist", folder)
     owner = holders(mnist.train.labels, devices, seed)
     held = owner >= 0
     return Dataset.from_arrays(
@@ -123,13 +123,14 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="folder with MNIST's four files")
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
+    mnist = load("mnist", asked.data_dir)
     print("| stragglers | method | published | here |\n|---|---|---|---|")
     for chance, published in PUBLISHED.items():
         for name, printed in published.items():
             method = Stragglers(chance, drop=name == "FedAvg")
             mu = 2.0 if name.endswith("2") else 0.0
             found = [
-                accuracy(dataset(asked.data_dir, 1000, seed), method, mu, seed)
+                accuracy(dataset(mnist, 1000, seed), method, mu, seed)
                 for seed in range(asked.seeds)
             ]
             spread = f" ± {stdev(found):.2f}" if len(found) > 1 else ""
@@ -137,4 +138,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except slimfl.RequestError as error:  # there are no data
+        print(error, file=sys.stderr)
+        sys.exit(2)

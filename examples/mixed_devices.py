@@ -19,6 +19,7 @@ from statistics import fmean, stdev
 
 from scipy.stats import t
 
+from slimfl.errors import RequestError
 from slimfl.results import RunRecord, find, group
 from slimfl.results.devices import LEAST_HEARD, device_summary
 
@@ -94,4 +95,8 @@ def table(records: Iterable[RunRecord]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(table(find([Path(name) for name in sys.argv[1:]]))))
+    try:
+        print("\n".join(table(find([Path(name) for name in sys.argv[1:]]))))
+    except RequestError as error:  # there are no runs
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -7,12 +7,14 @@ weights and the random numbers come from the package, so that a test can compare
 """
 
 import math
+import sys
 
 import torch
 import torch.nn.functional as F
 
 from slimfl.config import DataSection
 from slimfl.data import load, partition
+from slimfl.errors import RequestError
 from slimfl.nn import build
 from slimfl.rng import generator
 
@@ -130,4 +132,8 @@ def main(dataset=None, rounds=ROUNDS, steps=20):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except RequestError as error:  # there are no data
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -61,16 +61,14 @@ def write():
 
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
-    """No data folder, an empty cache, no apt and no network."""
+    """No data folder, an empty cache and no network."""
     monkeypatch.delenv("SLIMFL_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
 
     def refuse(*_, **__):
         raise OSError("no network in tests")
 
     monkeypatch.setattr("urllib.request.urlopen", refuse)
-    monkeypatch.setattr("subprocess.run", refuse)
     return tmp_path / "cache" / "slimfl"
 
 

@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import io
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -236,55 +235,33 @@ def test_a_download_with_wrong_contents_is_not_kept_in_the_cache(tiny, named, to
     assert len(load("tiny").train) == 30
 
 
-def test_debians_package_is_unpacked_before_any_download(
-    tiny, write, named, to_idx, download, monkeypatch
+def test_the_files_of_an_installed_package_are_read_where_they_are(
+    tmp_path, tiny, write, named, to_idx, download, monkeypatch
 ):
     asked = download(packed_files(tiny.arrays, to_idx))
-    commands = []
-
-    def run(command, cwd=None, **_):
-        commands.append(list(command))
-        if command[0] == "apt-get":
-            (Path(cwd) / "dataset-tiny_1_all.deb").write_bytes(b"")
-        else:
-            write(Path(command[-1]) / "usr/share/datasets/tiny", tiny.arrays, packed=True)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
-    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr("slimfl.data.sources.INSTALLED", tmp_path / "installed")
+    folder = write(tmp_path / "installed/tiny", tiny.arrays, packed=True)
+    assert locate("tiny") == folder
     assert len(load("tiny").train) == 30
-    assert locate("tiny") == named
-    assert commands[0] == ["apt-get", "download", "dataset-tiny"]
     assert asked == []
+    assert not named.exists()
 
 
-def test_a_package_with_wrong_contents_is_followed_by_the_download(
-    tiny, write, named, to_idx, download, monkeypatch
-):
-    asked = download(packed_files(tiny.arrays, to_idx))
-    wrong = [array ^ 1 for array in tiny.arrays]
-
-    def run(command, cwd=None, **_):
-        if command[0] == "apt-get":
-            (Path(cwd) / "dataset-tiny_1_all.deb").write_bytes(b"")
-        else:
-            write(Path(command[-1]) / "usr/share/datasets/tiny", wrong)
-        return subprocess.CompletedProcess(command, 0)
-
+@pytest.mark.parametrize("online", [True, False])
+def test_no_program_is_ever_started(tiny, named, to_idx, download, monkeypatch, online):
+    """A library installs no packages, and asks for none as root."""
+    started = []
     monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
-    monkeypatch.setattr("subprocess.run", run)
-    assert np.array_equal(load("tiny").train.labels, tiny.train_labels)
-    assert len(asked) == 4
-
-
-def test_a_failing_apt_is_followed_by_the_download(tiny, named, to_idx, download, monkeypatch):
-    asked = download(packed_files(tiny.arrays, to_idx))
-    monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
-    monkeypatch.setattr(
-        "subprocess.run", lambda command, **_: subprocess.CompletedProcess(command, 100)
-    )
-    assert len(load("tiny").train) == 30
-    assert len(asked) == 4
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr("subprocess.run", lambda command, **_: started.append(command))
+    monkeypatch.setattr("os.system", started.append)
+    download(packed_files(tiny.arrays, to_idx) if online else {})
+    if online:
+        assert len(load("tiny").train) == 30
+    else:
+        with pytest.raises(RequestError, match="apt-get install dataset-tiny"):
+            load("tiny")
+    assert started == []
 
 
 def four_ways(name, cache):

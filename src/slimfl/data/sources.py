@@ -1,7 +1,8 @@
 """Where the idx files of a dataset come from, and how we know that they are the right ones.
 
-A named dataset is looked for in the given folder, the cache, Debian's package and the official
-download, in that order. Checksums are of the unpacked contents, because packagers compress anew.
+A named dataset is looked for in the given folder, the cache and the files of Debian's package, and
+downloaded otherwise. No package is ever installed. Checksums are of the unpacked contents, because
+packagers compress anew.
 """
 
 import hashlib
@@ -10,10 +11,9 @@ import inspect
 import math
 import os
 import shutil
-import subprocess
 import tempfile
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ FILES = (
     "t10k-images-idx3-ubyte",
     "t10k-labels-idx1-ubyte",
 )
+
+#: Where Debian's packages of datasets put their files.
+INSTALLED = Path("/usr/share/datasets")
 
 
 @dataclass(frozen=True)
@@ -206,14 +209,11 @@ def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
             f"{chosen} does not contain the files of {name} ({', '.join(FILES)}, plain or .gz); "
             "give another folder with --data-dir or SLIMFL_DATA"
         )
-    installed = Path("/usr/share/datasets") / name
-    for candidate in (cache(name), installed):
+    for candidate in (cache(name), INSTALLED / name):
         if _complete(candidate):
             return candidate
-    if fetch:
-        for fill in (_from_debian, _from_download):
-            if _obtain(name, fill):
-                return cache(name)
+    if fetch and _download(name):
+        return cache(name)
     raise RequestError(_four_ways(name))
 
 
@@ -244,8 +244,8 @@ def _complete(folder: Path) -> bool:
     return all(_file(folder, name) for name in FILES)
 
 
-def _obtain(name: str, fill: Callable[[str, Path], None]) -> bool:
-    """Let `fill` put files into a temporary folder; if they are the right ones, they are the cache.
+def _download(name: str) -> bool:
+    """Download the files of a named dataset; if they are the right ones, they become the cache.
 
     False if they are not, or if the cache cannot be written.
     """
@@ -254,46 +254,16 @@ def _obtain(name: str, fill: Callable[[str, Path], None]) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
             staged = Path(temporary) / "files"
-            fill(name, Path(temporary))
+            staged.mkdir()
+            for file in FILES:
+                with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
+                    (staged / f"{file}.gz").write_bytes(reply.read(MOST_BYTES))
             _read(name, staged, SOURCES[name].sha256)
             shutil.rmtree(target, ignore_errors=True)
             staged.rename(target)
     except (OSError, http.client.HTTPException, RequestError):
         return False
     return True
-
-
-def _from_debian(name: str, folder: Path) -> None:
-    """Unpack Debian's package; needs apt, not necessarily root."""
-    package = SOURCES[name].debian
-    if package is None or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        return
-
-    def call(*command: str, cwd: Path) -> bool:
-        try:
-            done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=300, check=False)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
-
-    fetched = call("apt-get", "download", package, cwd=folder) or (
-        # root may fetch the package lists that a new machine lacks
-        os.geteuid() == 0
-        and call("apt-get", "update", cwd=folder)
-        and call("apt-get", "download", package, cwd=folder)
-    )
-    if fetched:
-        for archive in folder.glob("*.deb"):
-            call("dpkg-deb", "-x", str(archive), str(folder / "root"), cwd=folder)
-        (folder / "root/usr/share/datasets" / name).rename(folder / "files")
-
-
-def _from_download(name: str, folder: Path) -> None:
-    files = folder / "files"
-    files.mkdir()
-    for file in FILES:
-        with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
-            (files / f"{file}.gz").write_bytes(reply.read(MOST_BYTES))
 
 
 def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
