@@ -153,7 +153,7 @@ def run_summary(record: RunRecord) -> RunSummary:
         rounds_done=len(lines),
         rounds_asked=experiment.rounds,
         complete=finished(experiment, lines),
-        accuracy=_accuracy(record.evaluated),
+        accuracy=accuracy_over(record.evaluated),
         segments=[_segment(lines, s) for s in range(len(experiment.model.widths))],
         total=Costs.of(lines),
         converged_round=reached,
@@ -186,7 +186,8 @@ def _missing(lines: list[RoundRecord]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _accuracy(evaluated: list[RoundRecord]) -> dict[str, Accuracy]:
+def accuracy_over(evaluated: Sequence[RoundRecord]) -> dict[str, Accuracy]:
+    """The accuracy at every width that these tested rounds end with."""
     if not evaluated:
         return {}
     widths = evaluated[0].accuracy

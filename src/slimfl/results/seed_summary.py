@@ -36,10 +36,12 @@ class GroupAccuracy:
     best: Spread
     deviation_over_rounds: float
     """Deviation over the rounds behind each final value; the mean over seeds."""
+    by_seed: dict[int, float]
+    """The final accuracy of each seed."""
 
     @property
     def deviation(self) -> float:
-        """The deviation for ties: over seeds or, with a single seed, over rounds."""
+        """Shown after ±: over seeds or, with a single seed, over rounds. It compares nothing."""
         over_seeds = self.final.deviation
         return self.deviation_over_rounds if over_seeds is None else over_seeds
 
@@ -66,6 +68,8 @@ class GroupSummary:
     """Per segment; None for one that is never sent."""
     asked: list[int]
     """Number of requests to deliver a segment, over all seeds."""
+    delivered: list[int]
+    """How often it was delivered, over all seeds."""
     sent_mb: list[Spread]
     decoded_mb: list[Spread]
     dropped_mb: list[Spread]
@@ -111,6 +115,7 @@ def seed_summary(
         accuracy=_accuracy(rows),
         delivered_share=[Spread.of(s.delivered_share for s in same) for same in each_segment],
         asked=[sum(s.asked for s in same) for same in each_segment],
+        delivered=[sum(s.delivered for s in same) for same in each_segment],
         sent_mb=[_known(s.sent_mb for s in same) for same in each_segment],
         decoded_mb=[_known(s.decoded_mb for s in same) for same in each_segment],
         dropped_mb=[_known(s.dropped_mb for s in same) for same in each_segment],
@@ -131,14 +136,15 @@ def seed_summary(
 
 def _accuracy(rows: Sequence[RunSummary]) -> dict[str, GroupAccuracy]:
     """Over the seeds that have been evaluated; runs that have just begun are ignored."""
-    begun = [row.accuracy for row in rows if row.accuracy]
+    begun = [row for row in rows if row.accuracy]
     return {
         width: GroupAccuracy(
-            final=_known(accuracy[width].final for accuracy in begun),
-            best=_known(accuracy[width].best for accuracy in begun),
-            deviation_over_rounds=fmean(accuracy[width].deviation for accuracy in begun),
+            final=_known(row.accuracy[width].final for row in begun),
+            best=_known(row.accuracy[width].best for row in begun),
+            deviation_over_rounds=fmean(row.accuracy[width].deviation for row in begun),
+            by_seed={row.seed: row.accuracy[width].final for row in begun},
         )
-        for width in (begun[0] if begun else ())
+        for width in (begun[0].accuracy if begun else ())
     }
 
 

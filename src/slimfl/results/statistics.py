@@ -99,6 +99,22 @@ class Paired:
         return sum(value > 0 for value in self.by_seed.values())
 
     @property
+    def in_points(self) -> str:
+        """A difference in points with its interval and the number of seeds.
+
+        >>> paired({0: 71.0, 1: 73.0, 2: 72.0}, {0: 70.0, 1: 71.0, 2: 69.0}).in_points
+        '+2.0 [-0.5, +4.5] points, 3 seeds, preliminary'
+        >>> paired({0: 71.0}, {0: 70.0}).in_points
+        '+1.0 points (one seed)'
+        """
+        interval = self.interval()
+        if interval is None:
+            return f"{self.mean:+.1f} points (one seed)"
+        few = ", preliminary" if self.preliminary else ""
+        low, high = interval
+        return f"{self.mean:+.1f} [{low:+.1f}, {high:+.1f}] points, {self.seeds} seeds{few}"
+
+    @property
     def _error(self) -> tuple[float, float] | None:
         """The standard error of the mean and its degrees of freedom."""
         if self.deviation is not None and self.degrees is not None:

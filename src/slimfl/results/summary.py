@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from slimfl.methods import vanilla_all_name, vanilla_name
+from slimfl.results.budget import AtBudget, compare_at_budget
 from slimfl.results.groups import Group, by_scene, group, title
 from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import RunSummary, run_summary
@@ -25,6 +26,8 @@ class Summary:
 
     runs: list[RunSummary]
     groups: list[GroupSummary]
+    budgets: list[AtBudget]
+    """SlimFL beside the Vanilla FL runs that it replaces, where both were run."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
@@ -41,6 +44,7 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
     joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
     runs: list[RunSummary] = []
     table: list[GroupSummary] = []
+    budgets: list[AtBudget] = []
     for each, own in zip(groups, rows, strict=True):
         runs += own
         table.append(seed_summary(own, each.name, each.scene))
@@ -52,7 +56,10 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
                 runs += sums
                 name = each.name.replace(title(each.method), title(every), 1)
                 table.append(seed_summary(sums, name, each.scene, computed=True))
-    return Summary(runs, table)
+                slims = (g for g in groups if g.method == "slimfl" and g.setting == each.setting)
+                found = (compare_at_budget(slim, parts, name, each.scene) for slim in slims)
+                budgets += [one for one in found if one is not None]
+    return Summary(runs, table, budgets)
 
 
 def summaries(records: Iterable[RunRecord]) -> list[dict[str, Any]]:

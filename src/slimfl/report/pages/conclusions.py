@@ -1,8 +1,8 @@
 """The result in sentences, computed from the summary: who leads, by how much, at what cost.
 
-A difference within the combined deviation of both methods is a tie (`results/ties.py`); deviations
-are over seeds or, with one seed, over the last evaluated rounds. A network that is not better than
-guessing (`results/learned.py`) has not learned yet and is not ranked.
+Methods are compared in pairs by seed (`results/statistics.py`), and every difference is shown with
+its 95% interval. One seed tells nothing apart; fewer than five are called preliminary. A network
+that is not better than guessing (`results/learned.py`) has not learned yet and is not ranked.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from slimfl.results.groups import title
 from slimfl.results.learned import ERRORS
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import GroupSummary, Spread
+from slimfl.results.statistics import Paired, paired
 from slimfl.results.summary import Summary
-from slimfl.results.ties import combined_deviation, is_tie
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,14 @@ class Ranking:
     scene: str
     width: str
     leaders: list[GroupSummary]
-    """One method, or several that tie."""
+    """The best, and those that are not told apart from it."""
     behind: list[GroupSummary]
     unlearned: list[GroupSummary]
     """Not better than guessing, so not ranked."""
+
+    def lead_over(self, row: GroupSummary) -> Paired | None:
+        """The best against another in points, paired by seed; None without a common seed."""
+        return _lead(self.leaders[0], row, self.width)
 
 
 def rankings(summary: Summary) -> list[Ranking]:
@@ -50,6 +54,7 @@ def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
         scene: [
             *(_sentence(each) for each in ranked if each.scene == scene),
             *_cost([row for row in summary.groups if row.scene == scene]),
+            *(each.words for each in summary.budgets if each.scene == scene),
         ]
         for scene in dict.fromkeys(row.scene for row in summary.groups)
     }
@@ -65,20 +70,39 @@ def caveats(summary: Summary) -> list[str]:
             notes.append(
                 f"{row.name} ({row.scene}) has finished {done}; its numbers are preliminary."
             )
+        notes += _unsound(row)
     refused = sum(row.refused for row in runs)
     if refused:
         updates = "1 update" if refused == 1 else f"{refused:,} updates"
         notes.append(f"The server refused {updates}; run.log in the run's folder says why.")
     if all(len(row.seeds) == 1 for row in runs):
         notes.append(
-            "Every method ran under one seed, so deviations are over the last evaluated rounds "
-            f"(at most {LAST}), not over seeds."
+            "Every method ran under one seed, so nothing is told apart. Deviations are over the "
+            f"last evaluated rounds (at most {LAST}), not over seeds."
         )
     elif any(len(row.seeds) == 1 for row in runs):
         notes.append(
             "For a method that ran under one seed, the deviation is over the last evaluated "
             f"rounds (at most {LAST}); otherwise it is over seeds."
         )
+    return notes
+
+
+def _unsound(row: GroupSummary) -> list[str]:
+    """Runs that are something else than their name says."""
+    who = f"{row.name} ({row.scene})"
+    notes = [
+        f"Segment {segment} of {who} never arrived: its numbers are those of a narrower model."
+        for segment, (asked, delivered) in enumerate(zip(row.asked, row.delivered, strict=True), 1)
+        if asked and not delivered
+    ]
+    pairs = zip(row.asked, row.delivered, row.delivered[1:], strict=False)
+    for segment, (asked, first, second) in enumerate(pairs, 1):
+        if row.method == "slimfl" and 0 < first == second < asked:
+            notes.append(
+                f"Segments {segment} and {segment + 1} of {who} always arrived together, so they "
+                "are one message at a lower rate; another power split tells them apart."
+            )
     return notes
 
 
@@ -89,10 +113,21 @@ def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> Ranking:
     leaders = learned[:1]
     behind: list[GroupSummary] = []
     for row in learned[1:]:
-        both = (row.accuracy[width].deviation, learned[0].accuracy[width].deviation)
-        tied = is_tie(_mean(row, width), _mean(learned[0], width), *both)
-        (leaders if tied else behind).append(row)
+        lead = _lead(learned[0], row, width)
+        (behind if lead is not None and lead.told_apart else leaders).append(row)
     return Ranking(scene, width, leaders, behind, unlearned)
+
+
+def _lead(first: GroupSummary, other: GroupSummary, width: str) -> Paired | None:
+    own, theirs = (
+        {seed: 100 * value for seed, value in row.accuracy[width].by_seed.items()}
+        for row in (first, other)
+    )
+    return paired(own, theirs)
+
+
+def _points(lead: Paired | None) -> str:
+    return "no seed in common" if lead is None else lead.in_points
 
 
 def _sentence(ranking: Ranking) -> str:
@@ -113,18 +148,18 @@ def _sentence(ranking: Ranking) -> str:
             alone = "is the only one that has learned"
         said = f"{_with_percent(first, width)} {alone}"
     elif len(leaders) == 1:
-        gap = _points(_mean(first, width) - _mean(behind[0], width))
-        said = f"{_with_percent(first, width)} leads, {gap} ahead of "
-        said += _with_percent(behind[0], width)
-    else:
-        gap = _points(_mean(first, width) - _mean(leaders[-1], width))
-        own, *others = (row.accuracy[width].deviation for row in leaders)
-        within = 100 * max(combined_deviation(own, other) for other in others)
+        said = f"{_with_percent(first, width)} leads; over {_with_percent(behind[0], width)}: "
+        said += _points(ranking.lead_over(behind[0]))
+    elif all(len(row.seeds) == 1 for row in leaders):
         names = _and([_with_percent(row, width) for row in leaders])
-        said = f"{names} tie: {gap} apart, within their combined deviation ({within:.1f})"
+        said = f"{names}: one seed tells nothing apart"
+    else:
+        names = _and([_with_percent(row, width) for row in leaders])
+        gaps = [f"{row.name} {_points(ranking.lead_over(row))}" for row in leaders[1:]]
+        said = f"{names} are not told apart (the first over {'; over '.join(gaps)})"
         if behind:
-            gap = _points(_mean(first, width) - _mean(behind[0], width))
-            said += f"; {_with_percent(behind[0], width)} is {gap} behind"
+            gap = _points(ranking.lead_over(behind[0]))
+            said += f"; {_with_percent(behind[0], width)} is behind the first: {gap}"
     if ranking.unlearned:
         names = _and([_with_percent(row, width) for row in ranking.unlearned])
         said += f"; {names} {'has' if len(ranking.unlearned) == 1 else 'have'} not learned yet"
@@ -169,11 +204,6 @@ def _cost_of(slim: GroupSummary, every: GroupSummary) -> list[str]:
 
 def _with_percent(row: GroupSummary, width: str) -> str:
     return f"{row.name} ({100 * row.accuracy[width].final.mean:.1f} %)"
-
-
-def _points(fraction: float) -> str:
-    shown = f"{100 * fraction:.1f}"
-    return f"{shown} point" if shown == "1.0" else f"{shown} points"
 
 
 def _energy(joule: Spread) -> str:

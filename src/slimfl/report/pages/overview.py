@@ -37,7 +37,7 @@ def _leader(ranking: Ranking | None) -> str:
 
     first, *tied = ranking.leaders
     if tied:
-        return "tie: " + ", ".join(map(percent, ranking.leaders))
+        return "not told apart: " + ", ".join(map(percent, ranking.leaders))
     if not ranking.behind:
         return percent(first)
     means = [row.accuracy[ranking.width].final.mean for row in (first, ranking.behind[0])]

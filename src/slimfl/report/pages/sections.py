@@ -72,10 +72,10 @@ def conclusions_section(summary: Summary) -> str:
     )
     return (
         f"{overview(rankings(summary), summary)}"
-        "<p class='note'>The most accurate method for each setting and its lead; methods within "
-        "their combined deviation tie. Energy: one run of Vanilla FL per width compared with one "
-        f"run of SlimFL.</p>{notes}<details><summary>In words, setting by setting</summary>{words}"
-        "</details>"
+        "<p class='note'>The most accurate method for each setting and its lead, where their "
+        "difference by seed has a 95% interval that excludes zero. Energy: one run of Vanilla FL "
+        f"per width compared with one run of SlimFL.</p>{notes}<details>"
+        f"<summary>In words, setting by setting</summary>{words}</details>"
     )
 
 

@@ -43,6 +43,8 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         table.caption = (
             f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
         )
+    for each in summary.budgets:
+        table.caption = f"{table.caption}\n{each.words}"
     return table
 
 

@@ -1,0 +1,126 @@
+"""What the Vanilla FL runs of all widths had reached when they had together spent SlimFL's budget.
+
+This is the paper's own comparison: one run of SlimFL gives every width, and takes the place of one
+Vanilla FL run per width, all of which send in every round.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from slimfl.federation import RoundRecord
+from slimfl.results.energy import round_energy_j
+from slimfl.results.groups import Group
+from slimfl.results.records import RunRecord
+from slimfl.results.run_summary import accuracy_over
+from slimfl.results.statistics import Paired, paired
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The Vanilla FL runs of one seed, stopped in the last round that the budget pays in full."""
+
+    rounds: int
+    of_rounds: int
+    accuracy: dict[str, float]
+    """By the name of the width, a fraction of 1; the mean over the last tests until then."""
+
+
+def transmit_energy_j(line: RoundRecord) -> float:
+    """What all devices sent with in a round, also in uploads that were cut off."""
+    return round_energy_j(line, computing=False)
+
+
+def at_budget_of(
+    slim: RunRecord,
+    vanilla: Sequence[RunRecord],
+    spent: Callable[[RoundRecord], float] = transmit_energy_j,
+    share: float = 1.0,
+) -> Stopped | None:
+    """Stop one Vanilla FL run per width at the budget of a SlimFL run; None if nothing is tested.
+
+    Args:
+        slim: The run whose spending is the budget.
+        vanilla: One run per width with the same seed.
+        spent: What a round spends.
+        share: The part of SlimFL's spending that is the budget.
+    """
+    budget = share * sum(map(spent, slim.lines)) * (1 + 1e-9)
+    rounds = zip(*(run.lines for run in vanilla), strict=False)
+    together = [sum(map(spent, lines)) for lines in rounds]
+    affordable = sum(total <= budget for total in itertools.accumulate(together))
+    accuracy: dict[str, float] = {}
+    for run in vanilla:
+        tested = [line for line in run.evaluated if line.round <= affordable]
+        accuracy |= {width: reached.final for width, reached in accuracy_over(tested).items()}
+    if not affordable or not accuracy:
+        return None
+    return Stopped(affordable, len(together), accuracy)
+
+
+@dataclass(frozen=True)
+class AtBudget:
+    """SlimFL over its seeds, and the Vanilla FL runs that it replaces, at equal transmit energy."""
+
+    slim: str
+    vanilla: str
+    scene: str
+    energy_j: float
+    rounds: float
+    """Mean number of rounds after which the Vanilla FL runs had spent SlimFL's transmit energy."""
+    of_rounds: int
+    reached: dict[str, float]
+    """What they had reached by then, by the name of the width; fractions of 1."""
+    lead: dict[str, Paired]
+    """SlimFL's final accuracy over that, in points."""
+
+    @property
+    def words(self) -> str:
+        """The comparison as a sentence."""
+        widths = "; ".join(
+            f"{width}: {100 * self.reached[width]:.1f} %, {self.slim} {lead.in_points}"
+            for width, lead in self.lead.items()
+        )
+        return (
+            f"At {self.slim}'s transmit energy of {self.energy_j:.3g} J, {self.vanilla} has done "
+            f"{self.rounds:.0f} of {self.of_rounds} rounds and reached {widths}."
+        )
+
+
+def compare_at_budget(
+    slim: Group, vanilla: Sequence[Group], name: str, scene: str
+) -> AtBudget | None:
+    """The comparison over the seeds that all of them have; None if there is none."""
+    one_of = [{run.experiment.seed: run for run in group.runs} for group in vanilla]
+    stopped: dict[int, Stopped] = {}
+    own: dict[int, RunRecord] = {}
+    for run in slim.runs:
+        seed = run.experiment.seed
+        if all(seed in runs for runs in one_of):
+            found = at_budget_of(run, [runs[seed] for runs in one_of])
+            if found is not None:
+                stopped[seed], own[seed] = found, run
+    if not stopped:
+        return None
+    final = {seed: accuracy_over(run.evaluated) for seed, run in own.items()}
+    lead, reached = {}, {}
+    for width in next(iter(stopped.values())).accuracy:
+        ours = {s: 100 * a[width].final for s, a in final.items() if width in a}
+        theirs = {s: 100 * each.accuracy[width] for s, each in stopped.items()}
+        difference = paired(ours, theirs)
+        if difference is not None:
+            lead[width] = difference
+            reached[width] = fmean(theirs.values()) / 100
+    return AtBudget(
+        slim=slim.name,
+        vanilla=name,
+        scene=scene,
+        energy_j=fmean(sum(map(transmit_energy_j, run.lines)) for run in own.values()),
+        rounds=fmean(each.rounds for each in stopped.values()),
+        of_rounds=next(iter(stopped.values())).of_rounds,
+        reached=reached,
+        lead=lead,
+    )
