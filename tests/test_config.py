@@ -364,7 +364,7 @@ def test_one_bad_entry_in_a_list_is_refused():
     [
         (None, "no file"),
         (b"rounds = = 3", "TOML"),
-        (b"\xff\xfe\x00", "cannot be read"),
+        (b"\xff\xfe\x00", "UTF-8"),
         (b"rounds = 3\nrounds = 4", "TOML"),
     ],
 )

@@ -7,11 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from slimfl.cli import main
+from slimfl.live import server as live_server
+from slimfl.live.board import Board
 from tests.hand_made_runs import line
 from tests.live.serving import COMMAND, TOKEN, append, until, watching, write_run
 
@@ -222,3 +226,18 @@ def test_new_rounds_come_by_themselves(make_run):
         append(run.path, line(3, {"0.5x": 0.5, "1.0x": 0.5}))
         time.sleep(0.1)
         assert until(lambda: '"rounds": 3' in events(server))
+
+
+def test_half_a_request_is_not_waited_for_for_ever(make_run, monkeypatch):
+    monkeypatch.setattr(live_server, "HEAD_S", 0.5)
+    serving = live_server.Server(Board([make_run().path]), None, "127.0.0.1", 0)
+    thread = threading.Thread(target=serving.serve, args=(8,), daemon=True)
+    thread.start()
+    address = serving.socket.getsockname()
+    halves = [socket.create_connection(address, timeout=5) for _ in range(5)]
+    for number, half in enumerate(halves):
+        half.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n"[: number * 8])
+    for half in halves:
+        with half, suppress(ConnectionResetError):
+            assert half.recv(1) == b""
+    thread.join()
