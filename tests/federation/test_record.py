@@ -4,6 +4,7 @@ import json
 import re
 import resource
 import shutil
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder, Simulation, completed, run
+from slimfl.federation.storage import checkpoint as checkpoints
 from slimfl.federation.storage.record import (
     DamageError,
     Position,
@@ -21,6 +23,7 @@ from slimfl.federation.storage.record import (
     read_intact,
     read_on,
 )
+from slimfl.results import load
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,33 @@ def test_a_cut_off_experiment_is_not_another_one(ran, tmp_path):
         (tmp_path / "run" / "experiment.toml").write_text(text[:end])
         with pytest.raises(RequestError, match=r"experiment\.toml"):
             RunFolder.open(tmp_path / "run").experiment()
+
+
+def test_a_plausible_change_of_a_line_is_noticed(ran, tmp_path):
+    _, folder = ran
+    copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
+    load(copy.path)
+    path = copy.path / "metrics.jsonl"
+    whole = [json.loads(line) for line in path.open()]
+    whole[1]["energy_j"] *= 2
+    path.write_text("".join(json.dumps(line) + "\n" for line in whole))
+    with pytest.raises(RequestError, match="changed in its first 3 lines"):
+        load(copy.path)
+    assert not completed(copy, copy.experiment(), verify=True)
+    assert copy.checkpoint(at_most=3) is None
+    run(Simulation(copy.experiment()), copy)
+    kept = [line.energy_j for line in load(copy.path).lines]
+    assert kept == [line.energy_j for line in folder.metrics()]
+
+
+def test_a_run_without_checksums_of_its_lines_is_read_and_resumed(ran, tmp_path):
+    _, folder = ran
+    copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
+    newest = copy.checkpoint()
+    state = {key: value for key, value in newest.state.items() if key != checkpoints.LINES}
+    checkpoints.write(copy.path / "checkpoints", replace(newest, state=state))
+    assert len(load(copy.path).lines) == 3
+    assert completed(copy, copy.experiment(), verify=True)
 
 
 def test_a_finished_run_is_compared_with_its_checkpoint(ran, tmp_path):

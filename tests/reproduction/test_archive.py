@@ -5,6 +5,7 @@ import json
 import lzma
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from safetensors.numpy import load_file
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RunFolder
+from slimfl.federation.storage import checkpoint as checkpoints
 from slimfl.reproduction.cells import archive, made_with
 from slimfl.reproduction.cells.archive import CHECKPOINT, LIMITS, MANIFEST, find, pack, unpack
 from slimfl.reproduction.cells.cell import Cell
@@ -124,6 +126,11 @@ def test_rounds_with_gains_of_another_processor_are_not_claimed_as_made_here(tmp
     lines = [json.loads(line) for line in path.open()]
     lines[1]["gains"][0] = float(np.nextafter(lines[1]["gains"][0], 9))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    folder = cell.folder(tmp_path)
+    whole = checkpoints.newest(folder / "checkpoints")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    state = {**whole.state, checkpoints.LINES: digest}
+    checkpoints.write(folder / "checkpoints", replace(whole, state=state))
     made = pack(cell, tmp_path, tmp_path / "archive").made
     assert [(each["until"], each["engine"]) for each in made] == [
         (2, "unknown"),

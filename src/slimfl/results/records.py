@@ -57,11 +57,13 @@ class RunRecord:
 def load(path: Path) -> RunRecord:
     """The record of one run folder."""
     folder = RunFolder.open(path)
+    lines = folder.metrics()
+    folder.check_metrics(lines)
     return RunRecord(
         path,
         folder.experiment(),
         folder.provenance(),
-        folder.metrics(),
+        lines,
         folder.class_counts(),
     )
 

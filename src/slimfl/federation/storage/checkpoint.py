@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,20 @@ from safetensors.numpy import save
 
 from slimfl.engines.device_states import StateFile, file_number
 from slimfl.engines.state_file import Contents, UnreadableStatesError, read_contents
-from slimfl.files import open_plain, own_folder, remove_leftovers, sha256, write_atomically
+from slimfl.errors import RequestError
+from slimfl.files import (
+    open_plain,
+    own_folder,
+    parse_json,
+    remove_leftovers,
+    sha256,
+    write_atomically,
+)
 
 log = logging.getLogger(__name__)
+
+#: Key of the checksum of the metrics up to the round of a checkpoint.
+LINES = "metrics_sha256"
 
 #: The newest may be damaged, so the one before it is kept.
 KEPT = 2
@@ -73,10 +84,13 @@ def _ordered(contents: bytes) -> bytes:
     return b"".join((len(text).to_bytes(8, "little"), text, memoryview(contents)[8 + size :]))
 
 
-def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
+def newest(
+    folder: Path, at_most: int | None = None, digest: Callable[[int], str] | None = None
+) -> Checkpoint | None:
     """The newest intact checkpoint; damaged ones are skipped with a warning.
 
-    With `at_most`, those of later rounds are skipped as well.
+    With `at_most`, those of later rounds are skipped as well. `digest` gives the checksum of the
+    metrics up to a round; checkpoints that were written beside other metrics count as damaged.
     """
     if not os.path.lexists(folder):
         return None
@@ -88,9 +102,28 @@ def newest(folder: Path, at_most: int | None = None) -> Checkpoint | None:
             found = _read(path)
             if path != file_of(folder, found.round):
                 raise DamagedCheckpointError(f"it is from round {found.round}")
+            if digest is not None and found.state.get(LINES) not in (None, digest(found.round)):
+                raise DamagedCheckpointError("the metrics before it have changed")
             return found
         except DamagedCheckpointError as error:
             log.warning("checkpoint %s is damaged (%s); using the one before it", path.name, error)
+    return None
+
+
+def newest_digest(folder: Path, at_most: int) -> tuple[int, str] | None:
+    """The round of the newest checkpoint up to `at_most`, and its checksum of the metrics.
+
+    None if there is none; earlier versions wrote no checksum.
+    """
+    for path in _newest_first(folder):
+        if path.name > file_of(folder, at_most).name:
+            continue
+        try:
+            state = _state(path)
+        except (DamagedCheckpointError, RequestError, OSError):  # it may be removed meanwhile
+            continue
+        digest = state.get(LINES)
+        return (state["round"], digest) if isinstance(digest, str) else None
     return None
 
 
@@ -167,12 +200,12 @@ def _state(path: Path) -> dict[str, Any]:
     open_plain(path, "rb").close()
     try:
         with safe_open(path, "numpy") as file:
-            state: dict[str, Any] = json.loads((file.metadata() or {})["state"])
+            state: dict[str, Any] = parse_json((file.metadata() or {})["state"])
         if type(state["round"]) is not int or state["round"] < 0:
             raise ValueError("it names no round")
         if not isinstance(state.get("device_files", {}), dict):
             raise ValueError("it names no device files")
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise DamagedCheckpointError(str(error)) from None
     return state
 

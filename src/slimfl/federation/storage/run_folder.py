@@ -15,11 +15,14 @@ or starts over.
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -157,7 +160,20 @@ class RunFolder:
 
     def checkpoint(self, at_most: int | None = None) -> Checkpoint | None:
         """The newest intact checkpoint up to round `at_most`."""
-        return checkpoints.newest(self.path / CHECKPOINTS, at_most)
+        return checkpoints.newest(self.path / CHECKPOINTS, at_most, self._digest)
+
+    def check_metrics(self, lines: list[RoundRecord]) -> None:
+        """Refuse lines that have changed since the newest checkpoint was written."""
+        found = checkpoints.newest_digest(self.path / CHECKPOINTS, len(lines))
+        if found is not None and self._digest(found[0]) != found[1]:
+            raise RequestError(
+                f"{self.path / METRICS} has changed in its first {found[0]} lines since they were "
+                f"written; restore it, or repeat rounds with `{resume_command(self.path)}`"
+            )
+
+    def _digest(self, rounds: int) -> str:
+        """The checksum of the first lines of the metrics."""
+        return _digest_of(self.path / METRICS, rounds).hexdigest()
 
     def checkpointed_round(self) -> int:
         """The round of the newest checkpoint, intact or not; 0 without one."""
@@ -175,6 +191,7 @@ class RunWriter:
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path, self.experiment = path, experiment
+        self._digest = _digest_of(path / METRICS)
 
     def keep_until(self, round: int) -> list[RoundRecord]:
         """Drop everything after a round; returns the lines kept."""
@@ -188,6 +205,7 @@ class RunWriter:
             with open_file(path, os.O_WRONLY) as descriptor:
                 os.ftruncate(descriptor, size)
                 os.fsync(descriptor)
+        self._digest = _digest_of(path)
         return kept
 
     def append(self, line: RoundRecord) -> None:
@@ -204,12 +222,22 @@ class RunWriter:
             except BaseException:
                 os.ftruncate(descriptor, size)
                 raise
+        self._digest.update(raw)
         if size == 0:
             sync_folder(self.path)
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint and drop the oldest."""
-        checkpoints.write(self.path / CHECKPOINTS, checkpoint)
+        """Write a checkpoint, with the checksum of the lines so far, and drop the oldest."""
+        state = {**checkpoint.state, checkpoints.LINES: self._digest.hexdigest()}
+        checkpoints.write(self.path / CHECKPOINTS, replace(checkpoint, state=state))
+
+
+def _digest_of(metrics: Path, rounds: int | None = None) -> "hashlib._Hash":
+    digest = hashlib.sha256()
+    with suppress(FileNotFoundError), open_plain(metrics, "rb") as file:
+        for line in islice(file, rounds):
+            digest.update(line)
+    return digest
 
 
 def resume_command(path: Path) -> str:

@@ -33,7 +33,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from slimfl import config
 from slimfl.errors import RequestError
 from slimfl.federation import RoundRecord, RunFolder
-from slimfl.federation.storage import checkpoint as checkpoints
 from slimfl.federation.storage.locks import open_file
 from slimfl.federation.storage.record import DamageError, check_whole, parse_lines
 from slimfl.federation.storage.run_folder import EXPERIMENT, METRICS, PARTITION
@@ -260,11 +259,11 @@ def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
         fresh = scratch / cell.name
         _checkpoint_path(fresh, found.rounds).parent.mkdir(parents=True)
         write_atomically(_checkpoint_path(fresh, found.rounds), contents[CHECKPOINT])
-        newest = checkpoints.newest(fresh / "checkpoints")
-        if newest is None or newest.round != found.rounds:
-            raise RequestError(f"the checkpoint of {found.folder} is damaged; restore the folder")
         for name in (EXPERIMENT, PARTITION, METRICS):
             write_atomically(fresh / name, contents[name])
+        newest = RunFolder(fresh).checkpoint()
+        if newest is None or newest.round != found.rounds:
+            raise RequestError(f"the checkpoint of {found.folder} is damaged; restore the folder")
         if not folder.exists():
             fresh.rename(folder)
             sync_folder(cache)
