@@ -4,7 +4,6 @@ It needs only NumPy; the networks run in whatever runtime the device has.
 """
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slimfl.errors import RequestError
-from slimfl.files import read_plain
+from slimfl.files import read_json
 
 #: A network at one width: images in, one row of probabilities per image out.
 Classify = Callable[[NDArray[Any]], ArrayLike]
@@ -93,7 +92,7 @@ class WidthPolicy:
         document: Any = manifest
         try:
             if isinstance(manifest, Path | str):
-                document = json.loads(read_plain(Path(manifest)))
+                document = read_json(Path(manifest))
             models = [model for model in document["models"] if model["precision"] == precision]
             costs = {float(model["width"]): model[cost] for model in models}
         except OSError as error:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from slimfl.files import read_regular, write_atomically
+from slimfl.files import read_json, write_atomically
 from slimfl.radio.waveform.code import Code
 from slimfl.radio.waveform.curve import OFFSETS_DB, SEARCH_BLOCKS, Curve, measure
 
@@ -68,7 +68,7 @@ def folder() -> Path:
 def _read(path: Path, made_with: dict[str, object]) -> Curve | None:
     """None where there is no file, or one that does not say what it should."""
     try:
-        document = json.loads(read_regular(path, MOST_BYTES))
+        document = read_json(path, MOST_BYTES)
         if document["settings"] != made_with:
             return None
         middle, width = document["middle_db"], float(document["width_db"])
