@@ -81,6 +81,11 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
     return bytes(contents)
 
 
+def read_regular_text(path: Path) -> str:
+    """The text of a small regular file."""
+    return read_regular(path, MOST_TEXT_BYTES).decode()
+
+
 def read_json(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> Any:
     """The contents of a JSON file; `OSError` or `UnreadableError` if it cannot be read."""
     return parse_json(read_regular(path, most_bytes))
