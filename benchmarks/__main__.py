@@ -42,8 +42,6 @@ def bench(
 
     Repetitions are interleaved; compare ratios, not seconds.
     """
-    from slimfl.errors import RequestError
-
     if methods and peers:
         raise RequestError("--methods times no other frameworks; leave out --peers or --methods")
     found = find_peers(peers_dir) if peers else []

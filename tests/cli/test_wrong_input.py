@@ -1,5 +1,6 @@
 """Requests that once ended in a traceback, a hang or gigabytes: one sentence, or the answer."""
 
+import importlib.util
 import json
 import os
 import re
@@ -94,16 +95,20 @@ WRONG = {
     ),
     "report of a long name": (("report", "x" * 300), "too long"),
     "no tracker": (("run", *TINY, "--set", "track=['wandb']"), "pip install '.[wandb]'"),
-    "bench": (("bench", "--out", "/proc/nowhere/bench.json"), "--out"),
-    "bench of methods and peers": (("bench", "--methods", "--peers"), "leave out"),
-    "bench on a folder": (("bench", "--out", "."), "--out"),
     "check": (("reproduce", "table1", "--check", "nowhere.json"), "--check"),
     "bound": (("bound", "--delta", "nan"), "--delta"),
 }  # fmt: skip
 
 
+@pytest.fixture
+def no_wandb(monkeypatch):
+    find_spec = importlib.util.find_spec
+    absent = lambda name, *a: None if name == "wandb" else find_spec(name, *a)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", absent)
+
+
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path):
+def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path, no_wandb):
     arguments, hint = WRONG[name]
     status, out, error = here(*arguments)
     assert status == 2, error
@@ -141,8 +146,6 @@ def test_brackets_in_names_are_brackets(here, tmp_path):
 
 
 def test_doctor_says_which_extra_to_install(here, monkeypatch):
-    import importlib.util
-
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
@@ -179,7 +182,7 @@ def test_true_in_a_file_is_told_from_the_word(here, tmp_path):
     assert 'give it "true" or "paper"' in error
 
 
-def test_resume_says_which_tracker_is_absent_before_it_goes_on(here, tmp_path):
+def test_resume_says_which_tracker_is_absent_before_it_goes_on(here, tmp_path, no_wandb):
     assert here("run", *TINY, "--out", "out")[0] == 0
     file = tmp_path / "out/slimfl-seed0/experiment.toml"
     file.write_text(file.read_text().replace("track = []", 'track = ["wandb"]'))

@@ -63,7 +63,7 @@ NAMES: dict[str, list[str]] = {
     "data.dir": ["'.'", "'/nowhere'", f"'{'x' * 300}'", "'~nobody/x'", "'[/b]'"],
     "model.name": ["'ul-mobilenet'", "'nope'", "'math:sqrt'", "'slimfl.nn:nothing'", "'a.b:c'",
                    "':'", "'slimfl.nn:slimmable'", "'..:x'", "'[/b]'"],
-    "track": ["[]", "['wandb']", "['mlflow']", "['excel']", "'wandb'", "[['wandb']]"],
+    "track": ["[]", "['excel']", "'wandb'", "[['wandb']]"],
     "data.partition": ["'iid'", "'shards'", "'dirichlet'", "'dirichlet-equal'", "'own'"],
     "radio.gains": ["'drawn'", "'measured'"],
     "seed": ["0", "1", "[0, 1]", "9223372036854775807", "9223372036854775808", "[]", "-1"],

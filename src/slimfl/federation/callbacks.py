@@ -28,6 +28,9 @@ class Callback:
         Return True to end the run after this round. It stays ended when resumed.
         """
 
+    def on_failure(self, error: BaseException) -> None:
+        """Called before `on_end` if the run failed, or was stopped by a signal."""
+
     def on_end(self) -> None:
         """Called after the last round, also if the run failed."""
 
@@ -50,6 +53,10 @@ class Callbacks:
         """A round is done; returns the name of the callback that ends the run, if one does."""
         answers = self._call("on_round", record, model)
         return next((name for name, answer in answers if answer is True), None)
+
+    def failed(self, error: BaseException) -> None:
+        """The run ends with this error."""
+        self._call("on_failure", error)
 
     def end(self) -> None:
         """The run is over."""

@@ -128,6 +128,9 @@ def _rounds(
                 last = finished(experiment, lines, until)
                 if last or simulation.round % experiment.federation.checkpoint_every == 0:
                     writer.checkpoint(simulation.checkpoint())
+    except BaseException as error:
+        callbacks.failed(error)
+        raise
     finally:
         callbacks.end()
     return lines

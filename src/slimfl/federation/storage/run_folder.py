@@ -6,6 +6,7 @@
     metrics.jsonl     one line per round, without gaps; everything else follows from it
     checkpoints/      the newest two
     run.log           warnings and errors
+    trackers.json     the ids of the run in MLflow and Weights & Biases, if it is tracked there
 
 A round's line is on disk before its checkpoint. So after a kill the newest checkpoint is never
 ahead of the metrics, and lines after it belong to rounds that will be run again. If lines were lost
