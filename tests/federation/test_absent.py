@@ -77,3 +77,46 @@ def test_the_key_changes_runs_in_which_something_is_lost_and_no_others():
 def test_what_an_absent_device_would_weigh_must_be_known(changes):
     with pytest.raises(RequestError, match=r"federation\.absent"):
         config.load(federation__absent="old", **changes)
+
+
+@pytest.mark.parametrize("absent", ["old", "zero"])
+@pytest.mark.parametrize("more", [{}, {"federation__dropout": 0.5}], ids=str)
+def test_devices_that_cannot_train_a_segment_are_not_counted_for_it(absent, more):
+    """One device of four trains all: of segment 2, it alone is the mean."""
+    classes = [
+        {"name": "able", "share": 0.25},
+        {"name": "capped", "share": 0.75, "max_width": 0.5},
+    ]
+    simulation = Simulation(
+        config.load(
+            **(TINY | {"federation__devices": 4, "radio__noise_dbm": -120.0}),
+            federation__absent=absent,
+            population__classes=classes,
+            **more,
+        )[0]
+    )
+    able = int(np.flatnonzero(simulation.population.max_width == 1)[0])
+    inner, outer = simulation.segments.positions
+    seen = set()
+    for _ in range(6):
+        plan, before = simulation.plan(), simulation.global_model.copy()
+        updates = list(simulation.outcomes(plan))
+        simulation.collect(plan, iter(updates))
+        last = before if absent == "old" else np.zeros_like(before)
+        models = {update.device: update.parameters for update in updates}
+        expected = models[able][outer] if able in models else before[outer]
+        np.testing.assert_array_equal(simulation.global_model[outer], expected)
+        filled = [models.get(device, last)[inner].astype(np.float64) for device in range(4)]
+        if models:
+            np.testing.assert_allclose(
+                simulation.global_model[inner], np.mean(filled, axis=0), rtol=1e-5, atol=1e-6
+            )
+        seen.add((able in models, len(models)))
+    assert len(seen) > 1 or not more
+
+
+def test_arrivals_alone_in_a_buffer_leave_nobody_absent():
+    asynchronous = {"time__mode": "asynchronous", "federation__absent": "old"}
+    config.load(**asynchronous)
+    with pytest.raises(RequestError, match=r"time\.buffer_counts"):
+        config.load(**asynchronous, time__buffer_counts="arrivals")

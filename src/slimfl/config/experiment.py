@@ -187,8 +187,9 @@ class Experiment(Section):
             if self.time.mode == "asynchronous" or self.privacy.clip_norm is not None:
                 raise ValueError(
                     'federation.absent = "stale" needs common rounds and no privacy: asynchronous '
-                    "devices are never absent, and an update that is used again would need noise "
-                    'again; take federation.absent = "skip"'
+                    "devices have no round for which an earlier update could stand in, and an "
+                    "update that is used again would need noise again; take federation.absent = "
+                    '"skip"'
                 )
         elif self.federation.absent != "skip" and (
             self.federation.average == "samples" or self.privacy.clip_norm is not None
@@ -196,6 +197,16 @@ class Experiment(Section):
             raise ValueError(
                 "federation.absent needs federation.average = uniform and no privacy: the number "
                 "of samples of an absent device, and the noise it needs, are unknown"
+            )
+        elif (
+            self.federation.absent != "skip"
+            and self.time.mode == "asynchronous"
+            and self.time.buffer_counts == "arrivals"
+        ):
+            raise ValueError(
+                f'federation.absent = "{self.federation.absent}" counts uploads that were lost, '
+                'and time.buffer_counts = "arrivals" does not; take time.buffer_counts = "uploads" '
+                'or federation.absent = "skip"'
             )
         return self
 

@@ -150,8 +150,9 @@ class AsynchronousRounds:
             for name, before in simulation.channel_state.items()
         ):
             raise RequestError(
-                f"{simulation.channel_words} changes its state from round to round, but asynchronous "
-                "devices have no common rounds; choose another time.mode, or a channel without state"
+                f"{simulation.channel_words} changes its state from round to round, but "
+                "asynchronous devices have no common rounds; choose another time.mode, or a "
+                "channel without state"
             )
         if any(each.channels is not None for each in work.assignments):
             raise RequestError(
@@ -245,7 +246,9 @@ class AsynchronousRounds:
     ) -> RoundRecord:
         """Merge the buffers of these segments and return the record of the step."""
         simulation = self.simulation
-        places = int(self.buffers.places[list(segments)].max(initial=0))
+        places = np.zeros(len(simulation.global_model))
+        for segment in segments:
+            places[simulation.receiver.positions((segment,), None)] = self.buffers.places[segment]
         taken = self.buffers.take(segments)
         staleness = mean_staleness(self.buffers, taken, self.segments)
         before = simulation.global_model

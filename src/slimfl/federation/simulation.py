@@ -6,6 +6,7 @@ merged, what is recorded.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -269,7 +270,7 @@ class Simulation(Setting):
                 self.global_model,
                 stream,
                 on_sums(self.filters),
-                asked=len(plan) + len(plan.absent),
+                asked=self._asked(plan) if absent != "skip" else 0,
                 absent=absent,
             )
         )
@@ -289,6 +290,20 @@ class Simulation(Setting):
             clock["stopped_by"] = NOBODY_LEFT
         scores = self.scores(plan.round), self.averaged_scores(plan.round)
         return round_record(self, plan, book, *scores, trained_s, clock)
+
+    def _asked(self, plan: Plan) -> NDArray[np.float64]:
+        """Per parameter, the number of devices that should deliver it in a round."""
+        absent = self._limited(self.population.take(np.array(plan.absent, np.int64)), plan.round)
+        assigned = [*plan.assignments, *(self._assign(device, plan.round) for device in absent)]
+        sent = Counter(
+            (tuple(segment for message in each.messages for segment in message), each.channels)
+            for each in assigned
+            if each is not None
+        )
+        total = np.zeros(len(self.global_model))
+        for (segments, order), devices in sent.items():
+            total[self.receiver.positions(segments, order)] += devices
+        return total
 
     def merge(self, arrivals: Arrivals) -> None:
         """Let the method compute the next model from what arrived."""

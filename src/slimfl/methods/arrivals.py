@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slimfl.errors import RequestError
 from slimfl.nn import Vector
@@ -72,18 +72,20 @@ class RunningMean:
         model[arrived] = (self.sums[arrived] / weights[arrived]).astype(np.float32)
         return model
 
-    def over_all(self, devices: int, absent: str, missing: str = "keep") -> Vector:
-        """The mean over all `devices` of the round, with weight 1 each.
+    def over_all(self, asked: ArrayLike, absent: str, missing: str = "keep") -> Vector:
+        """The mean of every parameter over all devices that were asked for it, with weight 1 each.
 
-        Algorithm 2 divides by the number of devices that delivered. To divide by K counts the
-        others as something: as the `old` model, or as `zero`. This is not what the paper writes; it
-        is a reading that can be tried.
+        `asked` is their number, one for all parameters or one each. Algorithm 2 divides by the
+        number of devices that delivered. To divide by all counts the others as something: as the
+        `old` model, or as `zero`. This is not what the paper writes; it is a reading that can be
+        tried.
         """
         model, weights = self.result(missing), self.weights()
+        devices = np.broadcast_to(np.asarray(asked, np.float64), weights.shape)
         some = (weights > 0) & (weights < devices)
         instead = self.last[some].astype(np.float64) if absent == "old" else 0.0
-        total = self.sums[some] + (devices - weights[some]) * instead
-        model[some] = (total / devices).astype(np.float32)
+        total = self.sums[some] + (devices[some] - weights[some]) * instead
+        model[some] = (total / devices[some]).astype(np.float32)
         return model
 
 
@@ -104,7 +106,7 @@ class Arrivals:
         stream: Iterator[Arrival],
         on_sums: OnSums | None = None,
         *,
-        asked: int = 0,
+        asked: ArrayLike = 0,
         absent: str = "skip",
     ) -> None:
         self.last, self._stream, self._on_sums = last, stream, on_sums

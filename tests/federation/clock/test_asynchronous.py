@@ -140,6 +140,54 @@ FAST_AND_SLOW = [
 ]
 
 
+def test_the_last_merge_divides_every_segment_by_its_own_places():
+    """Two devices end with a lone upload of segment 2, while segment 1's buffer has more places."""
+    classes = [
+        {"name": "able", "share": 0.5, "macs_per_s": 1e9, "battery_j": 0.004},
+        {"name": "capped", "share": 0.5, "macs_per_s": 1e9, "battery_j": 0.012, "max_width": 0.5},
+    ]
+    described = experiment(
+        {
+            "federation": {"devices": 2, "absent": "old"},
+            "population": {"classes": classes},
+            "radio": {"noise_dbm": -38.0},
+        },
+        buffer=1000,
+    )
+    sim = Simulation(described)
+    rounds, owed, came = sim.asynchronous, np.zeros(2, int), ([], [])
+    add, positions = rounds.buffers.add, sim.segments.positions
+
+    def noted(landed):
+        for segment in landed.sent:
+            owed[segment] += 1
+        if landed.arrived:
+            pending.append(landed)
+        add(landed)
+
+    pending = []
+    rounds.buffers.add = noted
+    merged = {}
+    take = rounds.buffers.take
+
+    def taken(segments):
+        for landed in pending:
+            for segment in landed.arrived:
+                came[segment].append(rounds.waiting[landed.key].parameters[positions[segment]])
+        merged.update(before=sim.global_model.copy())
+        return take(segments)
+
+    rounds.buffers.take = taken
+    line = sim.step()
+    assert line["stopped_by"] == "no device left"
+    assert 0 < len(came[1]) < owed[1] < owed[0]
+    for segment, where in enumerate(positions):
+        last = merged["before"][where].astype(np.float64)
+        lost = owed[segment] - len(came[segment])
+        expected = (np.sum(came[segment], axis=0, dtype=np.float64) + lost * last) / owed[segment]
+        np.testing.assert_allclose(sim.global_model[where], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
     """Fast devices end several tasks before a merge; some of them in silence, or not reached."""
     from slimfl.federation.asynchronous import AsynchronousRounds

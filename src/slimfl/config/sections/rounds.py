@@ -21,9 +21,11 @@ class FederationSection(Section):
     missing: Literal["keep", "zero"] = "keep"
     """A segment that nobody delivered: keep its last value, or the paper's literal zero."""
     absent: Literal["skip", "old", "stale", "zero"] = "skip"
-    """A device whose segment did not arrive, where another's did: left out of the mean, as in the
-    paper, or counted in it as the `old` global model, as the last one that did arrive from it
-    (`stale`: the server keeps one vector for every device that it ever heard), or as `zero`."""
+    """A device that was asked for a segment which did not arrive, where another's did: left out of
+    the mean, as in the paper, or counted in it as the `old` global model, as the last one that did
+    arrive from it (`stale`: the server keeps one vector for every device that it ever heard), or as
+    `zero`. A device that cannot train a segment is not asked for it. In asynchronous mode, one
+    counts every upload that should have contained the segment since its last merge."""
     evaluate_every: Count = 1
     evaluate_all_from: Count | None = None
     """Test every round from this one on, too: the mean of many tests is a more precise score."""
