@@ -164,3 +164,52 @@ def test_nested_sequences_become_flat_slimmable_layers():
     )
     assert [type(layer) for layer in adapted] == [SlimConv2d, nn.Flatten, SlimLinear]
     assert adapted[2].features_per_channel == 9
+
+
+TIED = nn.Linear(6, 6)
+FROZEN = nn.Linear(6, 6).requires_grad_(False)
+SHARED = nn.Linear(6, 6)
+SHARED.weight = TIED.weight
+STATISTICS = nn.BatchNorm2d(8, track_running_stats=False)
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ((nn.Linear(4, 6), TIED, nn.ReLU(), TIED, nn.Linear(6, 2)), "layers 1 and 3 share"),
+        ((nn.Linear(4, 6), TIED, SHARED, nn.Linear(6, 2)), "layers 1 and 2 share their weight"),
+        ((nn.Linear(4, 6), FROZEN, nn.Linear(6, 2)), "weight of layer 1 is frozen"),
+        ((nn.Conv2d(1, 8, 3), STATISTICS, nn.Conv2d(8, 2, 1)), "no running statistics"),
+        (
+            (nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8, affine=False), nn.Conv2d(8, 2, 1)),
+            "use affine=True",
+        ),
+        (
+            (nn.Conv2d(1, 8, 3), nn.GroupNorm(4, 8, affine=False), nn.Conv2d(8, 2, 1)),
+            "use affine=True",
+        ),
+        ((nn.BatchNorm2d(3), nn.Conv2d(3, 8, 3), nn.Conv2d(8, 2, 1)), "normalises the image"),
+        ((nn.GroupNorm(1, 3), nn.Conv2d(3, 8, 3), nn.Conv2d(8, 2, 1)), "normalises the image"),
+        ((nn.Conv2d(1, 8, 3), nn.Conv2d(8, 10, 1), nn.BatchNorm2d(10)), "outputs of the last"),
+        ((nn.Conv2d(1, 8, 3), nn.Conv2d(8, 10, 1), nn.GroupNorm(2, 10)), "outputs of the last"),
+        ((nn.Conv2d(1, 8, 3), nn.Flatten(start_dim=2), nn.Linear(9, 4)), "nn.Flatten"),
+        ((nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Linear(8, 4)), "nn.Flatten"),
+        ((nn.Conv2d(1, 8, 3), nn.Flatten(), nn.Linear(9, 4)), "nn.Flatten"),
+        ((nn.Linear(8, 8), nn.Conv2d(1, 4, 1), nn.Conv2d(4, 2, 1)), "convolutions first"),
+    ],
+)
+def test_what_would_change_silently_or_fail_when_narrow_is_refused(layers, words):
+    with pytest.raises(RequestError, match=words) as caught:
+        slimmable(nn.Sequential(*layers), widths=(0.5, 1.0))
+    assert "\n" not in str(caught.value)
+
+
+def test_layers_without_parameters_are_copied():
+    original = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 2))
+    adapted = slimmable(original)
+    adapted.eval()
+    assert original[1].training
+    assert adapted[1] is not original[1]
+    relu = nn.ReLU()  # one object in two places is no tied layer
+    twice = nn.Sequential(nn.Linear(4, 6), relu, nn.Linear(6, 6), relu, nn.Linear(6, 2))
+    assert len(slimmable(twice)) == 5

@@ -1,5 +1,6 @@
 """Turn a plain sequential torch network into a slimmable one."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -18,7 +19,10 @@ WIDTH_FREE = (
 
 
 def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> nn.Sequential:
-    """A copy in which every layer is slimmable; at 1.0x it computes the same.
+    """A copy in which every layer is slimmable; at 1.0x it computes and trains the same.
+
+    What has no such copy is refused: layers used twice, frozen parameters, norms without scale and
+    shift or without running statistics, and norms of the image or of the classes.
 
     The first layer keeps its inputs (the image), the last its outputs (the classes). `widths` is
     needed for `BatchNorm2d`, which has separate statistics for each.
@@ -36,28 +40,79 @@ def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> 
     weighted = [i for i, layer in enumerate(layers) if isinstance(layer, nn.Conv2d | nn.Linear)]
     if not weighted:
         raise RequestError("the network has no Conv2d or Linear layer to make slimmable")
+    _refuse_shared_or_frozen(layers)
     result: list[nn.Module] = []
-    channels = 0
+    channels, flat = 0, True
     for index, layer in enumerate(layers):
         first, last = index == weighted[0], index == weighted[-1]
         if isinstance(layer, nn.Conv2d):
+            if any(isinstance(before, nn.Linear) for before in layers[:index]):
+                raise RequestError(
+                    f"layer {index}, a Conv2d, comes after a Linear, which slims another axis than "
+                    "the channels; put all convolutions first"
+                )
+            flat = False
             result.append(_convolution(layer, first, last))
             channels = layer.out_channels
         elif isinstance(layer, nn.Linear):
+            if not flat or (channels and layer.in_features % channels):
+                raise RequestError(
+                    f"layer {index}, a Linear, must see all features of an image in one row; put "
+                    "an nn.Flatten() between it and the convolution before it"
+                )
             result.append(_linear(layer, first, last, channels))
             channels = layer.out_features
-        elif isinstance(layer, nn.GroupNorm):
-            result.append(_group_norm(layer))
-        elif isinstance(layer, nn.BatchNorm2d):
-            result.append(_batch_norm(layer, widths))
+        elif isinstance(layer, nn.GroupNorm | nn.BatchNorm2d):
+            _refuse_norm(layer, index, weighted[0], weighted[-1])
+            is_group = isinstance(layer, nn.GroupNorm)
+            result.append(_group_norm(layer) if is_group else _batch_norm(layer, widths))
         elif isinstance(layer, WIDTH_FREE):
-            result.append(layer)
+            if isinstance(layer, nn.Flatten) and layer.start_dim == 1:
+                flat = flat or layer.end_dim in (-1, 3)
+            result.append(copy.deepcopy(layer))
         else:
             raise RequestError(
                 f"layer {index} is a {type(layer).__name__}, which has no slimmable form; "
                 "use Conv2d, Linear, GroupNorm, BatchNorm2d and layers without parameters"
             )
     return nn.Sequential(*result)
+
+
+def _refuse_shared_or_frozen(layers: Sequence[nn.Module]) -> None:
+    seen: dict[int, int] = {}
+    for index, layer in enumerate(layers):
+        for name, parameter in layer.named_parameters():
+            before = seen.setdefault(id(parameter), index)
+            if before != index:
+                raise RequestError(
+                    f"layers {before} and {index} share their {name}, and copies would drift apart "
+                    "in training; give each layer its own parameters"
+                )
+            if not parameter.requires_grad:
+                raise RequestError(
+                    f"the {name} of layer {index} is frozen (requires_grad=False), but every "
+                    "parameter of a slimmable network is trained; unfreeze it"
+                )
+
+
+def _refuse_norm(layer: nn.GroupNorm | nn.BatchNorm2d, index: int, first: int, last: int) -> None:
+    name = f"layer {index}, a {type(layer).__name__},"
+    if not first < index < last:
+        whose = "the image" if index < first else "the outputs of the last layer"
+        raise RequestError(
+            f"{name} normalises {whose}, which has the same channels at every width; remove it, or "
+            "put a convolution or linear layer on both of its sides"
+        )
+    if not layer.affine:
+        raise RequestError(
+            f"{name} has affine=False, and slimmable norms have a scale and a shift; use "
+            "affine=True"
+        )
+    if isinstance(layer, nn.BatchNorm2d) and not layer.track_running_stats:
+        raise RequestError(
+            f"{name} keeps no running statistics, and slimmable ones do; use "
+            "track_running_stats=True, or a GroupNorm"
+        )
 
 
 def _unnested(network: nn.Sequential) -> list[nn.Module]:
@@ -108,8 +163,7 @@ def _linear(layer: nn.Linear, first: bool, last: bool, channels: int) -> SlimLin
 
 def _group_norm(layer: nn.GroupNorm) -> SlimGroupNorm:
     slim = SlimGroupNorm(layer.num_groups, layer.num_channels, layer.eps)
-    if layer.affine:
-        slim.load_state_dict(layer.state_dict())
+    slim.load_state_dict(layer.state_dict())
     return slim
 
 
