@@ -64,8 +64,10 @@ def slimmable(network: nn.Sequential, widths: Sequence[float] | None = None) -> 
             channels = layer.out_features
         elif isinstance(layer, nn.GroupNorm | nn.BatchNorm2d):
             _refuse_norm(layer, index, weighted[0], weighted[-1])
-            is_group = isinstance(layer, nn.GroupNorm)
-            result.append(_group_norm(layer) if is_group else _batch_norm(layer, widths))
+            if isinstance(layer, nn.GroupNorm):
+                result.append(_group_norm(layer))
+            else:
+                result.append(_batch_norm(layer, widths))
         elif isinstance(layer, WIDTH_FREE):
             if isinstance(layer, nn.Flatten) and layer.start_dim == 1:
                 flat = flat or layer.end_dim in (-1, 3)
