@@ -309,3 +309,51 @@ def test_a_class_in_place_of_its_object_is_refused():
 def test_resume_refuses_objects_of_the_wrong_kind(given, run):
     with pytest.raises(RequestError, match=f"^{next(iter(given))}= takes"):
         slimfl.resume(run.folder, **given)
+
+
+def test_an_accuracy_is_found_by_the_number_of_its_width(run):
+    for found in (run.final_accuracy, slimfl.Runs([run]).final_accuracy):
+        assert found[0.5] == found["0.5x"] == found.get(0.5)
+        assert found[1] == found[1.0] == found["1.0x"]
+        assert 0.5 in found
+        assert 0.3 not in found
+        for width in (0.3, "0.3x"):
+            with pytest.raises(
+                KeyError, match=r"there is no width '0\.3x'; choose from 0\.5x, 1\.0x"
+            ):
+                found[width]
+
+
+def test_a_dataset_is_shown_in_one_line():
+    data = slimfl.data.synthetic()
+    assert "10 classes" in repr(data)
+    assert max(len(repr(one)) for one in (data, data.train)) < 120
+
+
+class Misspelt(slimfl.Callback):
+    def on_rounds(self, record, model):
+        raise AssertionError
+
+
+def test_a_callback_with_a_method_that_is_never_called_is_refused(tmp_path):
+    message = "has a method on_rounds, which is never called; call it on_round"
+    with pytest.raises(RequestError, match=message):
+        slimfl.run(callbacks=[Misspelt()], out=tmp_path / "one", **SMALL)
+    with pytest.raises(RequestError, match=message):
+        slimfl.sweep(seed=[0, 1], callbacks=[Misspelt()], **SMALL)
+    with pytest.raises(RequestError, match=message):
+        slimfl.run(callbacks=[f"{__name__}:Misspelt"], trust=[__name__], **SMALL)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_experiment_or_what_a_file_contains_may_be_given_in_place_of_a_file(run):
+    again = slimfl.run(run.experiment)
+    assert again.experiment == run.experiment
+    np.testing.assert_array_equal(again.parameters, run.parameters)
+    given = {"radio": {"channel": "good"}, "training": {"epochs": 3}}
+    changed = slimfl.run(given, noise_dbm=-41, **SMALL).experiment
+    assert (changed.radio.noise_dbm, changed.training.epochs) == (-41, None)
+    assert given == {"radio": {"channel": "good"}, "training": {"epochs": 3}}
+    assert len(slimfl.sweep(run.experiment, seed=[0, 1], workers=1)) == 2
+    with pytest.raises(RequestError, match="an Experiment, and this is of type int"):
+        slimfl.run(3)

@@ -15,6 +15,7 @@ from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
 from slimfl.federation import Callback, RunFolder, Simulation
 from slimfl.federation import run as run_simulation
+from slimfl.federation.callbacks import check_hooks
 from slimfl.federation.extending import extend, extended
 from slimfl.federation.own import require
 from slimfl.federation.trackers import check_trackers
@@ -34,11 +35,11 @@ Watchers = Sequence[Callback | str | dict[str, Any]]
 
 
 @overload
-def run(path: Path | str | None = None, *, seed: Sequence[int], **given: Any) -> Runs: ...
+def run(path: config.Source = None, *, seed: Sequence[int], **given: Any) -> Runs: ...
 @overload
-def run(path: Path | str | None = None, *, seed: int | None = None, **given: Any) -> Run: ...
+def run(path: config.Source = None, *, seed: int | None = None, **given: Any) -> Run: ...
 def run(
-    path: Path | str | None = None,
+    path: config.Source = None,
     *,
     seed: int | Sequence[int] | None = None,
     out: Path | str | None = None,
@@ -55,7 +56,8 @@ def run(
     """Run one experiment and return its results.
 
     Args:
-        path: A TOML file to start from; the defaults otherwise.
+        path: A TOML file to start from, what such a file contains as a dictionary, or an
+            `Experiment`; the defaults otherwise.
         seed: The seed, or a list of seeds for one run each, one after the other.
         out: The run folder to write, or with several seeds the folder of run folders; without it
             the runs stay in memory.
@@ -93,7 +95,7 @@ def run(
     if seeds is not None:
         values["seed"] = seeds
     _check_not_named(config.asked(overrides, values), own_dataset, network, own_channel)
-    experiments = config.load(Path(path) if path else None, overrides, **values)
+    experiments = config.load(path, overrides, **values)
     if len(experiments) != len(seeds or [0]):
         raise RequestError(
             f"run() takes one experiment and this describes {len(experiments)}; use slimfl.sweep "
@@ -273,6 +275,8 @@ def _check_callbacks(callbacks: object, kinds: tuple[type, ...]) -> None:
     for each in callbacks:
         if not isinstance(each, kinds):
             raise RequestError(f"callbacks= takes {allowed}, and one is of type {_kind(each)}")
+        if isinstance(each, Callback):
+            check_hooks(each)
 
 
 def _kind(given: object) -> str:

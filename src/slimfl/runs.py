@@ -20,6 +20,7 @@ from slimfl.nn import Vector
 from slimfl.nn.sub_network import standalone
 from slimfl.report.figures import accuracy_figure
 from slimfl.results import RunRecord, title
+from slimfl.results.energy import sending_energy_j
 from slimfl.results.frames import frame, round_rows, run_rows
 from slimfl.results.groups import channel_words
 
@@ -29,6 +30,28 @@ if TYPE_CHECKING:
 
 #: The final global model, flat, and the network with it.
 Trained = tuple[Vector, nn.Module]
+
+
+class ByWidth(dict[str, float]):
+    """Numbers by the name of a width, `0.5x`, which are also found by the number 0.5."""
+
+    def __missing__(self, width: object) -> float:
+        name = width_name(width)
+        if name == width:
+            raise KeyError(f"there is no width {width!r}; choose from {', '.join(self) or 'none'}")
+        return self[name]
+
+    def __contains__(self, width: object) -> bool:
+        return super().__contains__(width_name(width))
+
+    def get(self, width: Any, default: Any = None) -> Any:
+        """The number of a width, or the default."""
+        return super().get(width_name(width), default)
+
+
+def width_name(width: Any) -> str:
+    """The name of a width given by name or as a number: `0.5x` for 0.5."""
+    return f"{float(width)}x" if isinstance(width, int | float) else str(width)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,21 +85,21 @@ class Run:
     def at(self, width: float | str) -> nn.Module:
         """The sub-network of a width as an ordinary `nn.Module` without the other weights."""
         widths = {f"{one}x": one for one in self.experiment.model.widths}
-        name = width if isinstance(width, str) else f"{float(width)}x"
+        name = width_name(width)
         if name not in widths:
             raise RequestError(f"this run has the widths {', '.join(widths)}, not {width}")
         return standalone(self.network, widths[name]).eval()
 
     @property
-    def final_accuracy(self) -> dict[str, float]:
-        """Test accuracy of every width after the last evaluated round."""
+    def final_accuracy(self) -> ByWidth:
+        """Test accuracy of every width after the last evaluated round: `["0.5x"]` or `[0.5]`."""
         evaluated = [line.accuracy for line in self.lines if line.accuracy]
-        return dict(evaluated[-1]) if evaluated else {}
+        return ByWidth(evaluated[-1] if evaluated else {})
 
     @property
     def energy_j(self) -> float:
-        """Transmit energy of all devices in all rounds."""
-        return sum(line.energy_j for line in self.lines)
+        """Transmit energy of all devices in all rounds, also of uploads that were cut off."""
+        return sending_energy_j(self.lines)
 
     @property
     def airtime_s(self) -> float:
@@ -171,11 +194,11 @@ class Runs(Sequence[Run]):
         return [run.record for run in self._runs]
 
     @property
-    def final_accuracy(self) -> dict[str, float]:
+    def final_accuracy(self) -> ByWidth:
         """The mean over the runs, for widths that all of them tested."""
         each = [run.final_accuracy for run in self._runs]
         common = [width for width in each[0] if all(width in one for one in each)] if each else []
-        return {width: fmean(one[width] for one in each) for width in common}
+        return ByWidth({width: fmean(one[width] for one in each) for width in common})
 
     def to_frame(self) -> DataFrame:
         """One row per run and round, with columns for settings that differ between the runs."""

@@ -246,6 +246,7 @@ def test_other_objects_than_a_dataset_say_how_to_make_one():
 def test_a_run_on_data_from_arrays_learns():
     labels = np.arange(400) % 2
     images = RANDOM.uniform(0, 0.3, (400, 8, 8)) + 0.6 * labels[:, None, None]
+    images = (255 * images).round().astype(np.uint8)
     data = Dataset.from_arrays(images[:300], labels[:300], images[300:], labels[300:])
     run = slimfl.run(
         dataset=data,
@@ -255,3 +256,35 @@ def test_a_run_on_data_from_arrays_learns():
         radio__channel="good",
     )
     assert min(run.final_accuracy.values()) > 0.95
+
+
+def labelled(train, test, **options):
+    def images(labels):
+        return np.zeros((len(labels), 2, 2), np.uint8)
+
+    return Dataset.from_arrays(images(train), train, images(test), test, **options)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "words"),
+    [
+        (range(1, 11), range(1, 11), "go from 1 to 10 and none is 0; number the classes"),
+        ([0, 1, 3], [0], "none is 2"),
+        ([0, 10**9], [0], "none is 1"),
+        ([0, 1], [0, 1, 2], "the test labels contain 2, which no training label is"),
+    ],
+)
+def test_labels_that_leave_the_number_of_classes_open_are_refused(train, test, words):
+    with pytest.raises(RequestError, match=words) as caught:
+        labelled(list(train), list(test))
+    assert "classes=..." in str(caught.value)
+    assert labelled(list(train), list(test), classes=10**9 + 1).classes == 10**9 + 1
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_numbers_between_the_levels_of_bytes_are_refused(kind):
+    images = RANDOM.random((4, 3, 3)).astype(kind)
+    with pytest.raises(RequestError, match="stores images as bytes; round them yourself"):
+        Dataset.from_arrays(images, [0, 1, 0, 1], images, [0, 1, 0, 1])
+    rounded = (255 * images).round().astype("uint8")
+    Dataset.from_arrays(rounded, [0, 1, 0, 1], rounded, [0, 1, 0, 1])

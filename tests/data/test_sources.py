@@ -61,9 +61,12 @@ def test_colour_images_keep_their_channels(tmp_path, write):
     assert dataset.classes == 6
 
 
-def test_the_classes_of_the_test_samples_count_too(tmp_path, tiny, write):
+def test_a_device_may_lack_classes_and_a_dataset_may_not(tmp_path, tiny, write):
     arrays = (tiny.train_images, tiny.train_labels, tiny.test_images, np.full(12, 7))
-    assert load(str(write(tmp_path / "mine", arrays))).classes == 8
+    folder = str(write(tmp_path / "mine", arrays))
+    with pytest.raises(RequestError, match="the test labels contain 7, which no training label is"):
+        load(folder)
+    assert load(folder, one_device=True).classes == 8
 
 
 def test_the_checksum_follows_the_contents_and_not_the_packing(tmp_path, tiny, write):

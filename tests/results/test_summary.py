@@ -5,6 +5,7 @@ from statistics import pstdev, stdev
 
 import pytest
 
+import slimfl
 from slimfl.results import run_summary as run_summary
 from slimfl.results import summaries, summarise
 from slimfl.results.frames import run_rows
@@ -133,6 +134,7 @@ def test_energy_counts_uploads_that_were_cut_off(make_run):
     run = make_run(cut_off_energy_j=0.5)  # and 0.25 J for the others, in both rounds
     assert run_summary(run).total.energy_j == 2 * (0.25 + 0.5)
     assert run_rows([run])[0]["energy_j"] == 2 * (0.25 + 0.5)
+    assert slimfl.Run(run.experiment, run.lines, None, {}, list).energy_j == 2 * (0.25 + 0.5)
 
 
 def test_one_seed_has_no_deviation_over_seeds(make_run):

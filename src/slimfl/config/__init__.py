@@ -6,7 +6,7 @@ Unknown keys are errors that suggest the nearest known key.
 
 from slimfl.config.experiment import OWN, Experiment
 from slimfl.config.identity import round_dependencies, round_identity
-from slimfl.config.loading import asked, build, change, dump, load, read_toml, typed_names
+from slimfl.config.loading import Source, asked, build, change, dump, load, read_toml, typed_names
 from slimfl.config.mistakes import known_keys
 from slimfl.config.sections import (
     DataSection,
@@ -43,6 +43,7 @@ __all__ = [
     "RadioSection",
     "Section",
     "ServerSection",
+    "Source",
     "TimeSection",
     "TrainingSection",
     "asked",

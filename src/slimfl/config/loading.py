@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
@@ -22,6 +23,10 @@ from slimfl.naming import module_of
 MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000
 
 
+#: Where an experiment is described: a TOML file, what such a file contains, or the experiment.
+Source = Path | str | Mapping[str, Any] | Experiment | None
+
+
 def build(values: dict[str, Any]) -> Experiment:
     """Validate a nested dictionary; the error is one sentence that says what to change."""
     reject_oversized(values)
@@ -32,15 +37,13 @@ def build(values: dict[str, Any]) -> Experiment:
         raise RequestError(sentence(error)) from None
 
 
-def load(
-    path: Path | None = None, overrides: Iterable[str] = (), **values: Any
-) -> list[Experiment]:
-    """The experiments of a TOML file, changed by `key=value` overrides and by keyword values.
+def load(source: Source = None, overrides: Iterable[str] = (), **values: Any) -> list[Experiment]:
+    """The experiments of a source, changed by `key=value` overrides and by keyword values.
 
     `method` and `seed` may be lists, which gives one experiment per combination. Dotted keywords
     are passed with two underscores, `data__alpha=0.1`, or by their short name, `alpha=0.1`.
     """
-    tree = {} if path is None else read_toml(path)
+    tree = _tree(source)
     tree.pop("provenance", None)
     change(tree, asked(overrides, values))
     methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
@@ -58,6 +61,22 @@ def load(
         for s in seeds
         for m, one in zip(methods, trees, strict=True)
     ]
+
+
+def _tree(source: Source) -> dict[str, Any]:
+    match source:
+        case None:
+            return {}
+        case str() | Path():
+            return read_toml(Path(source))
+        case Experiment():
+            return source.model_dump(mode="json", exclude_none=True)
+        case Mapping():
+            return copy.deepcopy(dict(source))
+    raise RequestError(
+        "an experiment is described by the path of a TOML file, a dictionary or an Experiment, "
+        f"and this is of type {type(source).__name__}"
+    )
 
 
 def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.data import items
-from slimfl.data.pixels import as_bytes, as_labels
+from slimfl.data.pixels import as_bytes, as_labels, count_classes
 from slimfl.errors import RequestError
 from slimfl.extras import require
 
@@ -36,6 +36,10 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, self.images.shape[1:]))
+        return f"Samples({len(self)} images of {size})"
 
     def first(self, count: int | None) -> "Samples":
         """A view of the first `count` samples; all of them when `count` is None."""
@@ -89,6 +93,13 @@ class Dataset:
                 f"{self.test.images.shape[1:]}; give both the same size"
             )
 
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, self.train.images.shape[1:]))
+        return (
+            f"Dataset({self.name!r}, {len(self.train)} training and {len(self.test)} test images "
+            f"of {size}, {self.classes} classes)"
+        )
+
     @classmethod
     def from_arrays(
         cls,
@@ -103,9 +114,9 @@ class Dataset:
     ) -> Self:
         """Data in memory: images [sample, row, column] with or without channels at the end.
 
-        Bytes from 0 to 255, or numbers from 0 to 1, which are rounded to 256 levels. `classes` is
-        the highest label and one where absent. `holders` names the device of every training image,
-        by numbers or by words, for `data.partition = "natural"`.
+        Bytes from 0 to 255, or those divided by 255. `classes` is the number of different labels
+        where absent; then every class must have training samples. `holders` names the device of
+        every training image, by numbers or by words, for `data.partition = "natural"`.
         """
         train = as_bytes(train_images, "training images")
         test = as_bytes(test_images, "test images")
@@ -195,7 +206,7 @@ class Dataset:
                 )
         of_train = items.huggingface_samples(source[train], image, label, train)
         of_test = items.huggingface_samples(source[test], image, label, test)
-        return cls._of(of_train, of_test, name, None)
+        return cls._of(of_train, of_test, name, items.huggingface_classes(source[train], label))
 
     @classmethod
     def _of(
@@ -215,7 +226,7 @@ class Dataset:
             digest.update(np.ascontiguousarray(array).data)
         if not len(train[1]) or not len(test[1]):
             raise RequestError("there must be at least one training image and one test image")
-        count = 1 + int(max(train[1].max(), test[1].max())) if classes is None else classes
+        count = count_classes(train[1], test[1]) if classes is None else classes
         return cls(name, Samples(*train, held), Samples(*test), count, digest.hexdigest())
 
     def normalisation(self, kind: str) -> Moments:

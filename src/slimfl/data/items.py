@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from slimfl.data.pixels import as_bytes, as_labels
 from slimfl.errors import RequestError
 
+_LABELS = ("label", "labels", "fine_label", "target")
+
 #: Bytes and labels of several images.
 Pair = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
@@ -46,9 +48,16 @@ def huggingface_samples(split: Any, image: str | None, label: str | None, what: 
     if not columns:
         raise RequestError(f"{what} is a {type(split).__name__}, not a Hugging Face dataset")
     image = _column(columns, image, ("image", "img", "pixel_values"), "image", what)
-    label = _column(columns, label, ("label", "labels", "fine_label", "target"), "label", what)
+    label = _column(columns, label, _LABELS, "label", what)
     rows = (split[i] for i in range(len(split)))
     return _stacked(((row[image], row[label]) for row in rows), what)
+
+
+def huggingface_classes(split: Any, label: str | None) -> int | None:
+    """The number of classes that a Hugging Face dataset declares; None if it declares none."""
+    column = _column(list(split.column_names), label, _LABELS, "label", "the dataset")
+    feature = (getattr(split, "features", None) or {}).get(column)
+    return getattr(feature, "num_classes", None)
 
 
 def _column(

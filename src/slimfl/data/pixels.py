@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 
-_BYTES = "bytes from 0 to 255, or numbers from 0 to 1"
+_BYTES = "bytes from 0 to 255, or those divided by 255"
 
 
 def as_bytes(images: Any, what: str = "images") -> NDArray[np.uint8]:
     """Images [sample, row, column] or [sample, row, column, channel] as bytes with channels.
 
-    Numbers from 0 to 1 are rounded to one of 256 levels, as image files have them.
+    Numbers from 0 to 1 must be bytes divided by 255, as `ToTensor` gives them.
     """
     pixels = _array(images, what)
     if pixels.ndim == 3:
@@ -47,7 +47,34 @@ def _levels(pixels: NDArray[Any], what: str) -> NDArray[np.uint8]:
         )
     if whole:
         return pixels.astype(np.uint8)
-    return np.rint(pixels.astype(np.float64) * 255).astype(np.uint8)
+    scaled = pixels.astype(np.float64) * 255
+    levels = np.rint(scaled)
+    precision = np.finfo(pixels.dtype).eps if pixels.dtype.kind == "f" else 0
+    if np.abs(scaled - levels).max() > 255 * precision:
+        raise RequestError(
+            f"{what} have values between the 256 levels of bytes, and slimfl stores images as "
+            "bytes; round them yourself: (255 * images).round().astype('uint8')"
+        )
+    return levels.astype(np.uint8)
+
+
+def count_classes(train: NDArray[np.int64], test: NDArray[np.int64]) -> int:
+    """The number of classes that labels show; refused if they leave it open."""
+    present = np.unique(train)
+    gaps = np.flatnonzero(present != np.arange(len(present)))
+    way_on = "or say how many classes there are: Dataset.from_arrays(..., classes=...)"
+    if len(gaps):
+        raise RequestError(
+            f"the training labels go from {present[0]} to {present[-1]} and none is {gaps[0]}; "
+            f"number the classes from 0 without gaps, {way_on}"
+        )
+    unknown = np.setdiff1d(test, present)
+    if len(unknown):
+        raise RequestError(
+            f"the test labels contain {unknown[0]}, which no training label is; leave these "
+            f"samples out, {way_on}"
+        )
+    return len(present)
 
 
 def as_labels(labels: Any, count: int, what: str = "labels") -> NDArray[np.int64]:

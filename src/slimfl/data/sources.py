@@ -27,6 +27,7 @@ from slimfl.data.downscale import downscaled
 from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
 from slimfl.data.image_folder import NAME, is_image_folder, read_image_folder
 from slimfl.data.items import MOST_PIXELS
+from slimfl.data.pixels import count_classes
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
 from slimfl.naming import NO_OPTIONS, as_options, construct, module_of, resolve
@@ -75,9 +76,16 @@ SOURCES = {
 
 
 def load(
-    name: str, folder: Path | None = None, options: Mapping[str, Any] | None = None
+    name: str,
+    folder: Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    one_device: bool = False,
 ) -> Dataset:
-    """The dataset of that name, or the files of the folder of that name."""
+    """The dataset of that name, or the files of the folder of that name.
+
+    Those of `one_device` need not have samples of every class.
+    """
     path = expanded(name)
     if name == NAME or (is_folder(path) and is_image_folder(path)):
         where = path if name != NAME else expanded(folder) if folder else None
@@ -101,7 +109,10 @@ def load(
     if is_folder(path):
         if is_cifar10(path):
             return replace(read_cifar10(path), loaded_as=(name, None, None, NO_OPTIONS, 1))
-        return replace(_read(path.name, path, None), loaded_as=(name, None, None, NO_OPTIONS, 1))
+        found = _read(path.name, path, None)
+        if not one_device:
+            count_classes(found.train.labels, found.test.labels)
+        return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
     if module_of(name) is not None:
         return _made(name, options or {})
     known = ", ".join([*SOURCES, "synthetic"])
@@ -150,7 +161,8 @@ def _is_torchs(made: type) -> bool:
 
 def load_section(section: DataSection) -> Dataset:
     """The dataset that a `data` section names, cut to the samples it asks for."""
-    full = load(section.dataset, section.dir, section.options)
+    own = section.partition == "own"
+    full = load(section.dataset, section.dir, section.options, one_device=own)
     train, test = (
         downscaled(part.first(count), section.downscale)
         for part, count in ((full.train, section.train_samples), (full.test, section.test_samples))

@@ -1,5 +1,6 @@
 """Callbacks watch a run and may end it. One that fails is dropped, and the run goes on."""
 
+import difflib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,11 +36,25 @@ class Callback:
         """Called after the last round, also if the run failed."""
 
 
+def check_hooks(callback: Callback) -> None:
+    """Refuse methods that look like ours and would never be called."""
+    known = [name for name in dir(Callback) if name.startswith("on_")]
+    for name in dir(callback):
+        if name.startswith("on_") and name not in known and callable(getattr(callback, name)):
+            near = difflib.get_close_matches(name, known, 1) or [", ".join(known)]
+            raise RequestError(
+                f"the callback {type(callback).__name__} has a method {name}, which is never "
+                f"called; call it {near[0]}, or give it a name that does not begin with on_"
+            )
+
+
 class Callbacks:
     """Calls every callback and survives the errors of each."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks = list(callbacks)
+        for callback in self._callbacks:
+            check_hooks(callback)
 
     def start(
         self, experiment: Experiment, rounds_done: int, records: Sequence[RoundRecord] = ()
@@ -83,7 +98,7 @@ def named_callbacks(experiment: Experiment) -> list[Callback]:
     )  # imported here: it imports this module
 
     builtin = {"early-stopping": EarlyStopping}
-    return [
+    made = [
         construct(
             "callback",
             section.name,
@@ -93,3 +108,6 @@ def named_callbacks(experiment: Experiment) -> list[Callback]:
         )
         for section in experiment.callbacks
     ]
+    for callback in made:
+        check_hooks(callback)
+    return made

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slimfl.config import EnergySection, TimeSection
 from slimfl.results.batteries import Moment, emptied
-from slimfl.results.energy import computing_counted, energy_words, round_energy_j
+from slimfl.results.energy import computing_counted, energy_words, sending_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import run_summary
@@ -52,7 +52,7 @@ def _summary(group: Group) -> ClockSummary:
         group.name,
         group.scene,
         Spread.of(row.clock_s for row in rows),
-        Spread.of(sum(round_energy_j(one, False) for one in run.lines) for run in group.runs),
+        Spread.of(sending_energy_j(run.lines) for run in group.runs),
         Spread.of(row.compute_energy_j for row in rows),
         "; ".join(dict.fromkeys(energy_words(run, computing) for run in group.runs)),
         _when(group, 0.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from slimfl.federation import RoundRecord
 from slimfl.population.computing_energy import presets_used
 from slimfl.results.records import RunRecord
@@ -16,6 +18,11 @@ def round_energy_j(line: RoundRecord, computing: bool = True) -> float:
     """The energy of all devices in a round: sending and, if `computing`, computing."""
     sending = line.energy_j + (line.cut_off_energy_j or 0.0)
     return sending + ((line.compute_energy_j or 0.0) if computing else 0.0)
+
+
+def sending_energy_j(lines: Iterable[RoundRecord]) -> float:
+    """The energy of all sending in some rounds, also of uploads that were cut off."""
+    return sum(round_energy_j(line, computing=False) for line in lines)
 
 
 def energy_presets(run: RunRecord) -> list[str]:

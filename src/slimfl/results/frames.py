@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from slimfl.config.short_names import short_name
 from slimfl.extras import require
 from slimfl.federation import RoundRecord
-from slimfl.results.energy import round_energy_j
+from slimfl.results.energy import sending_energy_j
 from slimfl.results.records import RunRecord
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run_rows(records: Sequence[RunRecord]) -> list[Row]:
                 "rounds": len(record.lines),
                 **{f"accuracy_{width}": value for width, value in last.items()},
                 "airtime_s": sum(line.airtime_s for line in record.lines),
-                "energy_j": sum(round_energy_j(line, computing=False) for line in record.lines),
+                "energy_j": sending_energy_j(record.lines),
             }
         )
     return rows

@@ -11,7 +11,7 @@ from typing import Any, Self
 from slimfl.federation import RoundRecord, convergence, finished
 from slimfl.results.axes import clock_s
 from slimfl.results.batteries import Moment, emptied
-from slimfl.results.energy import computing_counted, energy_presets, round_energy_j
+from slimfl.results.energy import computing_counted, energy_presets, sending_energy_j
 from slimfl.results.groups import BUILT_IN_CHANNEL
 from slimfl.results.learned import run_learned_above
 from slimfl.results.records import RunRecord
@@ -71,7 +71,7 @@ class Costs:
         return cls(
             rounds=len(lines),
             airtime_s=sum(line.airtime_s for line in lines),
-            energy_j=sum(round_energy_j(line, computing=False) for line in lines),
+            energy_j=sending_energy_j(lines),
             paper_power_w=sum(line.paper_power_mw for line in lines) / 1e3,
             paper_gflops=sum(line.paper_mflops for line in lines) / 1e3,
         )

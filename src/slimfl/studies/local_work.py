@@ -11,6 +11,7 @@ from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
+from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import title
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
@@ -111,7 +112,7 @@ def _one(
 
 def _sending_j(scale: StudyScale, multiple: float, runs: Runs) -> float | None:
     records = _finished(scale, "slimfl", multiple, runs)
-    spent = [sum(line.energy_j for line in record.lines) for record in records]
+    spent = [sending_energy_j(record.lines) for record in records]
     return fmean(spent) if spent else None
 
 

@@ -19,6 +19,7 @@ from slimfl.population import population_of
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.results import RunRecord
 from slimfl.results.devices import accuracy_by_device
+from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import title
 from slimfl.studies import standing
 from slimfl.studies.scale import StudyScale
@@ -140,7 +141,7 @@ def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Resu
         {width: _far(entry.name, records, width) for width in tested},
         fmean(map(_heard, records)),
         fmean(map(standing.energy_j, records)),
-        fmean(sum(line.energy_j for line in record.lines) for record in records),
+        fmean(sending_energy_j(record.lines) for record in records),
         fmean(record.lines[-1].clock_s or 0.0 for record in records),
     )
 

@@ -35,7 +35,7 @@ _PARTS = ("dataset", "network", "channel", "method")
 
 
 def sweep(
-    path: Path | str | None = None,
+    path: config.Source = None,
     *,
     out: Path | str | None = None,
     workers: int | None = None,
@@ -51,7 +51,8 @@ def sweep(
     A list is several values and a tuple is one: `widths=[(0.5, 1.0), (0.25, 1.0)]`.
 
     Args:
-        path: A TOML file to start from; the defaults otherwise.
+        path: A TOML file to start from, what such a file contains as a dictionary, or an
+            `Experiment`; the defaults otherwise.
         out: The folder for the run folders. The same call again goes on where it stopped. Without
             it, the folders are temporary and go when the result does.
         workers: How many runs at once, each in a process of its own; one per core by default, and
@@ -107,7 +108,7 @@ def _objects(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(
-    points: Sequence[dict[str, Any]], axes: Mapping[str, list[Any]], path: Path | str | None
+    points: Sequence[dict[str, Any]], axes: Mapping[str, list[Any]], path: config.Source
 ) -> list[tuple[str, dict[str, Any], Experiment]]:
     """Every run once: folder name, point of the sweep, and experiment."""
     found: dict[str, tuple[str, dict[str, Any], Experiment]] = {}
@@ -119,7 +120,7 @@ def _named(
             for key, several in axes.items()
             if key not in ("method", "seed")
         ]
-        for one in config.load(Path(path) if path else None, **plain):
+        for one in config.load(path, **plain):
             own = objects.get("method")
             names = expand([one.method], one.model.widths) if own is None else [own.name]
             for method in names:
@@ -140,9 +141,7 @@ def _word(value: Any, several: list[Any]) -> str:
     return f"{type(value).__name__}{several.index(value)}"
 
 
-def _here(
-    point: dict[str, Any], path: Path | str | None, folder: Path, given: dict[str, Any]
-) -> Run:
+def _here(point: dict[str, Any], path: config.Source, folder: Path, given: dict[str, Any]) -> Run:
     """Run one point in this process, or resume it."""
     objects = _objects(point)
     if (folder / EXPERIMENT).is_file():

@@ -112,7 +112,7 @@ def _data(asked: Experiment, order: Order, equipment: Equipment) -> tuple[Datase
             raise RequestError(
                 'data.partition = "own" needs a folder: give the node data-dir="..."'
             )
-        dataset = load(str(equipment.data_dir))
+        dataset = load(str(equipment.data_dir), one_device=True)
         return dataset, all_of_one(len(dataset.train), order.task.device, devices)
     section = asked.data if equipment.simulated else _here(asked.data, equipment.data_dir)
     dataset = load_section(section)
