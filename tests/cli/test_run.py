@@ -7,16 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-TINY = [
-    "--method", "slimfl", "--rounds", "2", "--devices", "2", "--json",
-    "--set", "data.dataset=synthetic", "--set", "data.train_samples=100",
-    "--set", "data.test_samples=20", "--set", "training.steps=1", "--set", "data.partition=iid",
-]  # fmt: skip
+TINY = [Path(__file__).with_name("tiny.toml"), "--json"]
 
 
 @pytest.fixture(autouse=True)

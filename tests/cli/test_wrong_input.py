@@ -11,16 +11,7 @@ import pytest
 
 from slimfl.cli.doctor import EXTRAS
 
-TINY = [
-    word
-    for change in (
-        "rounds=1", "threads=1", "data.dataset=synthetic", "data.train_samples=60",
-        "data.test_samples=20", "data.min_samples=1", "training.steps=1", "training.batch_size=8",
-        "federation.devices=3",
-    )
-    for word in ("--set", change)
-]  # fmt: skip
-TINY += ["--method", "slimfl"]
+TINY = [Path(__file__).with_name("tiny.toml")]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +168,7 @@ def test_a_word_of_a_key_is_a_word_on_the_command_line(here):
 
 def test_true_in_a_file_is_told_from_the_word(here, tmp_path):
     (tmp_path / "e.toml").write_text("radio.accounting = true\n")
-    status, _, error = here("run", "e.toml", *TINY, "--out", "out")
+    status, _, error = here("run", "e.toml", "--out", "out")
     assert status == 2
     assert 'give it "true" or "paper"' in error
 

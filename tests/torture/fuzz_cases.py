@@ -225,20 +225,27 @@ def _changes(random: random.Random, chance: float) -> list[str]:
 
 
 def _set(random: random.Random, folder: Path) -> list[str]:
-    base = [word for key, text in BASE.items() for word in ("--set", f"{key}={text}")]
-    return ["run", "--method", "slimfl", "--out", "out", *base, *_changes(random, 0.6)]
+    changes = _changes(random, 0.6)
+    return ["run", "--method", "slimfl", "--out", "out", *_base(changes), *changes]
+
+
+def _base(changes: list[str]) -> list[str]:
+    """What keeps a run short, but for the keys that are changed."""
+    changed = {word.partition("=")[0] for word in changes}
+    kept = [f"{key}={text}" for key, text in BASE.items() if key not in changed]
+    return [word for text in kept for word in ("--set", text)]
 
 
 def _run_options(random: random.Random, folder: Path) -> list[str]:
     """The options of a run that have names of their own, never so that it takes long."""
-    base = [word for key, text in BASE.items() for word in ("--set", f"{key}={text}")]
     names = ["--method", "--channel", "--alpha", "--seed", "--data-dir", "--on", "--superlink"]
     words = _options(random, names, 3)
     if "--seed" in words:
         words[words.index("--seed") + 1] = random.choice(["0", "0,1", "x", "", "-1", "9" * 5000])
     if "--on" in words:
         words[words.index("--on") + 1] = random.choice(["", "x", "locale", "ray:/x", "[/b]"])
-    return ["run", *base, "--method", "slimfl", "--out", "out", *words]
+    method = [] if "--method" in words else ["--method", "slimfl"]
+    return ["run", *_base(words), *method, "--out", "out", *words]
 
 
 def _radio_keys(random: random.Random) -> list[str]:
