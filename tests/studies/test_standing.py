@@ -1,11 +1,11 @@
-"""Who is best and what is a tie, against SciPy's paired test and naive loops."""
+"""Who has the highest mean and who is not told from it, against SciPy's paired test and loops."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from slimfl.studies.drawings import Point, pareto_front
-from slimfl.studies.standing import Standing, gap_words, podium
+from slimfl.studies.standing import Standing, bound, gap_words, podium
 
 
 def standings(**methods: list[float]) -> list[Standing]:
@@ -13,7 +13,7 @@ def standings(**methods: list[float]) -> list[Standing]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_tie_is_what_the_paired_t_test_cannot_tell_apart(seed: int) -> None:
+def test_told_apart_is_what_the_paired_t_test_tells_apart(seed: int) -> None:
     random = np.random.default_rng(seed)
     first = 70 + random.normal(size=4)
     second = first - random.normal(0.8, 1.0, size=4)
@@ -21,29 +21,34 @@ def test_a_tie_is_what_the_paired_t_test_cannot_tell_apart(seed: int) -> None:
     assert result is not None
     better, worse = (first, second) if first.mean() > second.mean() else (second, first)
     test = stats.ttest_rel(better, worse)
-    assert result.is_tie == (test.pvalue >= 0.05)
+    assert result.told_apart == (test.pvalue < 0.05)
     assert result.best.mean == pytest.approx(better.mean())
     interval = test.confidence_interval(0.95)
     assert result.lead is not None
     assert result.lead.half_width is not None
     assert result.lead.mean - result.lead.half_width == pytest.approx(interval.low)
+    assert bound(result.lead) == pytest.approx(max(abs(interval.low), abs(interval.high)))
 
 
-def test_with_one_seed_everybody_is_tied() -> None:
+def test_with_one_seed_nobody_is_told_apart() -> None:
     result = podium(standings(a=[80.0], b=[50.0]))
     assert result is not None
-    assert result.is_tie
-    assert result.wins_or_ties("b")
+    assert not result.told_apart
+    assert [each.method for each, _ in result.not_told_apart] == ["b"]
+    assert result.words == "not told apart from it: b (no interval)"
     assert result.best.method == "a"
     assert gap_words(result.lead) == "+30.0"
 
 
-def test_only_those_that_cannot_be_told_apart_are_tied() -> None:
+def test_whoever_is_not_told_apart_is_named_with_a_bound() -> None:
     result = podium(standings(a=[80, 81, 82], b=[79.9, 81.2, 81.8], c=[60, 61, 62]))
     assert result is not None
-    assert result.wins_or_ties("a")
-    assert result.wins_or_ties("b")
-    assert not result.wins_or_ties("c")
+    interval = stats.ttest_rel([80, 81, 82], [79.9, 81.2, 81.8]).confidence_interval(0.95)
+    limit = max(abs(interval.low), abs(interval.high))
+    printed = float(result.words.partition("< ")[2].removesuffix(" points)"))
+    assert limit <= printed < limit + 0.1
+    assert result.words.startswith("not told apart from it: b (|difference| < ")
+    assert "c" not in result.words.partition(":")[2].replace("difference", "")
     assert result.runner_up is not None
     assert result.runner_up.method == "b"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from slimfl.federation import RoundRecord
-from slimfl.results.energy import round_energy_j
+from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import accuracy_over
@@ -31,7 +31,7 @@ class Stopped:
 
 def transmit_energy_j(line: RoundRecord) -> float:
     """What all devices sent with in a round, also in uploads that were cut off."""
-    return round_energy_j(line, computing=False)
+    return sending_energy_j([line])
 
 
 def at_budget_of(

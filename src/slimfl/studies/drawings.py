@@ -24,7 +24,9 @@ class Verdict:
     panel: str
     winner: str
     lead: float
-    tie: bool
+    told_apart: bool
+    note: str = ""
+    """A sign behind the number."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Line:
 
 
 def regime_map(verdicts: Sequence[Verdict], panels: Sequence[str]) -> Figure:
-    """Who is best where: colour is the method, hatching a tie, the number the lead in points."""
+    """Who has the higher mean where, and by how much; hatched if that is not told apart."""
     rows = list(dict.fromkeys(each.row for each in verdicts))
     columns = list(dict.fromkeys(each.column for each in verdicts))
     palette = colours.by_name(["SlimFL", *sorted({each.winner for each in verdicts})])
@@ -66,7 +68,7 @@ def regime_map(verdicts: Sequence[Verdict], panels: Sequence[str]) -> Figure:
             axis.tick_params(length=0)
             axis.set_title(f"at {panel}")
             axis.set_xlabel("channel (noise)")
-        _legend(figure, palette, any(each.tie for each in verdicts))
+        _legend(figure, palette, not all(each.told_apart for each in verdicts))
     return figure
 
 
@@ -79,24 +81,27 @@ def _square(axis: Axes, x: int, y: int, colour: str, each: Verdict) -> None:
             0.96,
             0.92,
             facecolor=colour,
-            alpha=0.28 if each.tie else 0.85,
-            hatch="////" if each.tie else None,
+            alpha=0.85 if each.told_apart else 0.28,
+            hatch=None if each.told_apart else "////",
             edgecolor="#8b959e",
             linewidth=0,
         )
     )
-    axis.text(x, y, f"+{each.lead:.1f}", ha="center", va="center", fontsize=8, color="#1d2329",
-              weight="normal" if each.tie else "bold",
+    number = f"+{each.lead:.1f}{each.note}"
+    axis.text(x, y, number, ha="center", va="center", fontsize=8, color="#1d2329",
+              weight="bold" if each.told_apart else "normal",
               bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
               )  # fmt: skip
 
 
-def _legend(figure: Figure, palette: dict[str, str], ties: bool) -> None:
+def _legend(figure: Figure, palette: dict[str, str], hatched: bool) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=colour, label=name) for name, colour in palette.items()]
-    if ties:
-        handles.append(Patch(facecolor="#e4e7ea", edgecolor="#8b959e", hatch="////", label="tie"))
+    if hatched:
+        handles.append(
+            Patch(facecolor="#e4e7ea", edgecolor="#8b959e", hatch="////", label="not told apart")
+        )
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
 
 
@@ -161,7 +166,7 @@ class Lead:
 
 
 def lead_figure(panels: Mapping[str, Sequence[Lead]], over: str) -> Figure:
-    """Paired differences to one method, a panel per measure; full colour where 0 is outside.
+    """Paired differences to one method, a panel per measure; filled where the interval omits 0.
 
     Rows are in the order of the first panel, the largest at the top.
     """
@@ -183,7 +188,7 @@ def lead_figure(panels: Mapping[str, Sequence[Lead]], over: str) -> Figure:
         for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
             label.set_fontweight("bold" if name.startswith("SlimFL") else "normal")
         figure.supxlabel(
-            f"points of full-width accuracy over {over}, with 95% interval; open: a tie",
+            f"points of full-width accuracy over {over}, with 95% interval; open: not told apart",
             fontsize="small",
         )
     return figure

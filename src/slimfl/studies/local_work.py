@@ -1,4 +1,4 @@
-"""How many local steps per round, with the same number of steps in all.
+"""How many local steps per round, with the same number of steps in all (in whole rounds).
 
 Fewer steps mean more rounds, more uploads and more energy on the air; more steps let the devices
 drift apart. The setting is that of `regimes` with the poor channel, all devices in one place.
@@ -6,12 +6,10 @@ drift apart. The setting is that of `regimes` with the poor channel, all devices
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
-from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import title
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
@@ -29,14 +27,22 @@ def runs_of(scale: StudyScale, method: str, multiple: float) -> list[Cell]:
     """A method with some number of steps per round, under every seed."""
     return scale.each_seed(
         method,
-        rounds=max(1, round(scale.rounds / multiple)),
+        rounds=_rounds(scale, multiple),
         **{
             **METHODS[method],
             **SETTING.changes,
-            "training__steps": max(1, round(scale.steps * multiple)),
+            "training__steps": _steps(scale, multiple),
             "federation__evaluate_every": max(1, round(scale.evaluate_every / multiple)),
         },
     )
+
+
+def _rounds(scale: StudyScale, multiple: float) -> int:
+    return max(1, round(scale.rounds / multiple))
+
+
+def _steps(scale: StudyScale, multiple: float) -> int:
+    return max(1, round(scale.steps * multiple))
 
 
 def cells(scale: StudyScale) -> list[Cell]:
@@ -67,35 +73,41 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
             data[name] = {f"{scale.steps * m:g}": dict(e.by_seed) for m, e in known.items()}
             rows.append([name, *(str(each) if each.by_seed else "" for each in found.values())])
     energy = [_sending_j(scale, m, runs) for m in MULTIPLES]
-    rows.append(
-        ["SlimFL, energy on the air, J", *("" if e is None else f"{e:.3f}" for e in energy)]
-    )
+    rows.append(["SlimFL, transmit energy, J", *("" if e is None else f"{e:.3f}" for e in energy)])
     headings = ["accuracy, %", *(f"{scale.steps * m:g} steps" for m in MULTIPLES)]
-    sentences = [_best_words(scale, name, by_steps) for name, by_steps in data.items()]
+    sentences = [_best_words(name, by_steps) for name, by_steps in data.items()]
+    if data:
+        in_all = {_rounds(scale, m) * _steps(scale, m) for m in MULTIPLES}
+        fewest, most = (f"{number:,}" for number in (min(in_all), max(in_all)))
+        sentences.append(
+            f"The number of local steps in all is {most} in every case."
+            if fewest == most
+            else f"The number of local steps in all is between {fewest} and {most}, because the "
+            "rounds are whole."
+        )
     if energy[0] and energy[-1]:
         few, many = (f"{scale.steps * m:g}" for m in (MULTIPLES[0], MULTIPLES[-1]))
         sentences.append(
-            f"With {many} steps per round SlimFL sends with {energy[-1] / energy[0]:.0%} of the "
-            f"energy that it takes with {few}."
+            f"With {many} steps per round SlimFL takes {energy[-1] / energy[0]:.0%} of the "
+            f"transmit energy that it takes with {few}."
         )
     pictures = []
     if lines:
         drawn = line_figure(lines, "local steps per round", "accuracy, %",
                             "alpha 0.1, poor channel", log=True)  # fmt: skip
-        pictures.append(Picture("steps", "Accuracy after the same number of steps in all.", drawn))
+        pictures.append(Picture("steps", "Accuracy after as many local steps in all.", drawn))
     table = Titled("steps", "Final accuracy by steps per round.", Table(headings, rows))
     return Answer(sentences, [table], pictures, data)
 
 
-def _best_words(scale: StudyScale, name: str, by_steps: dict[str, dict[int, float]]) -> str:
-    """The best number of steps, and those that cannot be told from it."""
+def _best_words(name: str, by_steps: dict[str, dict[int, float]]) -> str:
+    """The number of steps with the highest mean, and those that are not told from it."""
     podium = standing.podium([standing.Standing(s, seeds) for s, seeds in by_steps.items()])
     assert podium is not None
-    tied = sorted((each.method for each in podium.tied), key=float)
-    also = f", tied with {', '.join(tied)}" if tied else ""
+    also = f"; {podium.words}" if podium.words else ""
     return (
-        f"{name}: best with {podium.best.method} steps per round ({podium.best} %){also}, after "
-        f"{scale.rounds * scale.steps:,} local steps in all."
+        f"{name}: the highest mean with {podium.best.method} steps per round ({podium.best} %)"
+        f"{also}."
     )
 
 
@@ -112,8 +124,7 @@ def _one(
 
 def _sending_j(scale: StudyScale, multiple: float, runs: Runs) -> float | None:
     records = _finished(scale, "slimfl", multiple, runs)
-    spent = [sending_energy_j(record.lines) for record in records]
-    return fmean(spent) if spent else None
+    return standing.sending_j(records) if records else None
 
 
 STUDY = Study(

@@ -78,8 +78,9 @@ def _made(document: Mapping[str, Any]) -> str:
         "command": f"`{document['command']}`",
         "runs": document["what_is_run"],
         "cost": f"{document['runs']} runs, {document['processor_s'] / 3600:.1f} hours of one core",
-        "ties": "± behind a difference is Student's 95% interval over paired seeds; two methods "
-        "are tied when it contains 0, or when there is one seed.",
+        "intervals": "± behind a difference is Student's 95% interval over paired seeds; two "
+        "methods are not told apart when it contains 0, or when there is one seed. That does not "
+        "make them alike.",
         "versions": f"{versions}; {document['engine']}",
         "files": "Beside this page, `results.json` has all of it as data, `tables/` every table "
         "as CSV and Markdown, `figures/` every picture as PNG and PDF.",

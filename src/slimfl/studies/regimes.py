@@ -1,15 +1,19 @@
-"""For which noise, rate, spread of distances and data which method is best, at each width.
+"""For which noise, rate, spread of distances and data which method is ahead, at each width.
 
-SlimFL takes the best split for each device (`radio.split = "per-device"` with equal weights), so
-that it is not judged by a poor choice of ours. Vanilla FL-0.5x gets twice the rounds: it takes
-about a third of the energy per round, and is compared at equal rounds and at equal energy.
+SlimFL takes the split for each device that delivers the most segments (`radio.split = "per-device"`
+with equal weights). Over the worst channels that split gives segment 2 no power: nothing is
+superposed there, and those settings are marked. Vanilla FL-0.5x gets twice the rounds: it takes
+about a third of the energy for sending and computing per round, and is compared after equal rounds
+and at equal energy.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from slimfl.config import CHANNELS
@@ -18,6 +22,7 @@ from slimfl.reproduction.exhibits.exhibit import Table
 from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
 from slimfl.results.groups import title
+from slimfl.results.statistics import CONFIDENCE, holm, paired
 from slimfl.studies import standing
 from slimfl.studies.drawings import Verdict, regime_map
 from slimfl.studies.scale import StudyScale
@@ -40,6 +45,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "vanilla-0.5x": {},
     "vanilla-1.0x": {},
 }
+#: Marks a setting in which SlimFL sent one segment only.
+MARK = "*"
 #: Vanilla FL-0.5x runs this many times as long as the others.
 LONGER = {"vanilla-0.5x": 2}
 
@@ -94,13 +101,19 @@ class Found:
 
     regime: Regime
     by_width: dict[str, Podium]
-    """At equal rounds."""
+    """After equal rounds."""
     by_energy: dict[str, Podium]
-    """At the energy that all have spent."""
+    """At the energy for sending and computing that all have spent."""
     best_model: Podium
     """Whichever width it has."""
     advised: tuple[str, ...]
     """Both methods in a tie."""
+    airtime_ms: dict[str, float]
+    """Of one upload, by method."""
+    sending_share: float
+    """Of SlimFL's energy for sending and computing."""
+    is_superposed: bool
+    """Whether SlimFL sent segment 2 at all."""
 
 
 def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
@@ -121,11 +134,21 @@ def found(scale: StudyScale, regime: Regime, runs: Runs) -> Found | None:
     best = standing.podium(
         [standing.best_width_standing(m, records[m], scale.rounds) for m in METHODS]
     )
-    experiment = records["slimfl"][0].experiment
+    slim = records["slimfl"]
+    experiment = slim[0].experiment
     section = experiment.radio.model_copy(update={"split": "optimal"})
     advised = advise(section, experiment.model.widths, DEVICES).methods
     assert best is not None
-    return Found(regime, by_width, by_energy, best, advised)
+    return Found(
+        regime,
+        by_width,
+        by_energy,
+        best,
+        advised,
+        {method: standing.airtime_ms(some) for method, some in records.items()},
+        standing.sending_j(slim) / fmean(map(standing.energy_j, slim)),
+        any(line.bits_sent[-1] > 0 for record in slim for line in record.lines),
+    )
 
 
 def _budgets(records: Sequence[Sequence[RunRecord]]) -> dict[int, float]:
@@ -136,54 +159,110 @@ def _budgets(records: Sequence[Sequence[RunRecord]]) -> dict[int, float]:
 
 
 def answer(scale: StudyScale, runs: Runs) -> Answer:
-    """Tables, a map, and how good the theory's advice is."""
+    """Tables, a map, and what the theory's advice is worth."""
     outcomes = [each for regime in regimes() if (each := found(scale, regime, runs))]
-    right = sum(any(map(each.best_model.wins_or_ties, each.advised)) for each in outcomes)
-    alone = [each for each in outcomes if not each.best_model.is_tie]
-    alone_right = sum((each.best_model.best.method,) == each.advised for each in alone)
-    sentences = [
-        f"{len(outcomes)} of {len(regimes())} settings have been measured.",
-        *(_counted(outcomes, width) for width in WIDTHS),
-        *(_counted(outcomes, width, energy=True) for width in WIDTHS),
-        f"The theory's advice (`slimfl link`) names the best method, or one tied with it, in "
-        f"{right} of {len(outcomes)} settings; where one method is best without a tie, in "
-        f"{alone_right} of {len(alone)}. Best means the most accurate model, whichever its width.",
-    ]
+    superposed = [each for each in outcomes if each.is_superposed]
+    sentences = [f"{len(outcomes)} of {len(regimes())} settings have been measured."]
+    if len(superposed) < len(outcomes):
+        sentences.append(
+            f"In {len(outcomes) - len(superposed)} of them (marked {MARK}) SlimFL never sent "
+            "segment 2, because its split gives that segment no power. Nothing was superposed "
+            "there, so they are not counted below."
+        )
+    if superposed:
+        sentences += [_counted(superposed, width) for width in WIDTHS]
+        sentences.append(_by_chance(superposed))
+        sentences += [_counted(superposed, width, energy=True) for width in WIDTHS]
+        sending = max(each.sending_share for each in superposed)
+        sentences.append(
+            f"Energy is that for sending and computing, of which sending is at most {sending:.1%}. "
+            "At equal energy, training two widths is therefore compared with training one; the "
+            "way of sending hardly counts, and whoever needs both widths has to add up two runs "
+            "of Vanilla FL."
+        )
+    if outcomes:
+        sentences.append(_advice_words(outcomes))
     pictures = [_map(outcomes, energy=energy) for energy in (False, True)] if outcomes else []
     headings = ["setting", "noise", *(f"{title(m)}, %" for m in ("slimfl", "vanilla-0.5x")),
                 "SlimFL over it", "SlimFL at 1.0x, %", "Vanilla FL-1.0x, %", "SlimFL over it",
-                "at equal energy: 0.5x", "1.0x", "advice", "best model"]  # fmt: skip
+                "at equal energy for sending and computing: 0.5x", "1.0x",
+                "airtime per upload, ms: SlimFL / 0.5x / 1.0x", "advice", "highest mean",
+                "not told apart from it"]  # fmt: skip
     headings[2] = "SlimFL at 0.5x, %"
     table = Table(headings, [_row(each) for each in outcomes])
+    titled = (
+        "Final accuracy by setting and method, after equal rounds where nothing else is said. "
+        f"{MARK}: SlimFL never sent segment 2."
+    )
     return Answer(
         sentences,
-        [Titled("regimes", "Final accuracy by setting and method.", table)],
+        [Titled("regimes", titled, table)],
         pictures,
         {"settings": [_data(each) for each in outcomes]},
     )
 
 
 def _map(outcomes: Sequence[Found], *, energy: bool) -> Picture:
-    when = "at equal energy" if energy else "after equal rounds"
+    when = "at equal energy for sending and computing" if energy else "after equal rounds"
     verdicts = [v for each in outcomes for v in _verdicts(each, energy=energy)]
     return Picture(
         "map-at-equal-energy" if energy else "map",
-        f"The best method at each width, {when}. A number is its lead in points over the other; "
-        "hatched: a tie.",
+        f"The higher mean at each width, {when}. A number is its lead in points; hatched: not told "
+        f"apart; {MARK}: SlimFL never sent segment 2.",
         regime_map(verdicts, WIDTHS),
     )
 
 
 def _counted(outcomes: Sequence[Found], width: str, energy: bool = False) -> str:
-    """How often each method is best at a width."""
-    podiums = [(each.by_energy if energy else each.by_width)[width] for each in outcomes]
-    wins = {m: sum(p.best.method == m and not p.is_tie for p in podiums) for m in METHODS}
-    ties = sum(p.is_tie for p in podiums)
+    """How often a method is ahead at a width, and what the other settings leave possible."""
+    podiums = [(each.regime.alpha, (each.by_energy if energy else each.by_width)[width])
+               for each in outcomes]  # fmt: skip
+    ahead = {m: sum(p.best.method == m and p.told_apart for _, p in podiums) for m in METHODS}
     rival = f"vanilla-{width}"
     when = "at equal energy" if energy else "after equal rounds"
+    said = (
+        f"At {width}, {when}, in {len(podiums)} settings: the 95% interval has SlimFL ahead in "
+        f"{ahead['slimfl']} and {title(rival)} in {ahead[rival]}."
+    )
+    open_bounds: dict[float, list[float]] = {}
+    for alpha, podium in podiums:
+        limit = standing.bound(podium.lead)
+        if not podium.told_apart and limit is not None:
+            open_bounds.setdefault(alpha, []).append(limit)
+    if not open_bounds:
+        return said
+    limits = " and ".join(
+        f"{math.ceil(10 * max(found)) / 10} points at alpha = {alpha:g}"
+        for alpha, found in sorted(open_bounds.items())
+    )
+    return f"{said} Elsewhere the seeds cannot tell them apart: differences of up to {limits} fit."
+
+
+def _by_chance(outcomes: Sequence[Found]) -> str:
+    """How many of the comparisons after equal rounds stay after a correction for their number."""
+    pairs = [_slim_and_rival(podium) for each in outcomes for podium in each.by_width.values()]
+    contrasts = [paired(slim.by_seed, rival.by_seed) for slim, rival in pairs]
+    tests = [p for each in contrasts if each is not None and (p := each.p_student) is not None]
+    kept = sum(p < 1 - CONFIDENCE for p in holm(tests))
     return (
-        f"At {width}, {when}: SlimFL is ahead in {wins['slimfl']} settings, {title(rival)} in "
-        f"{wins[rival]}, and {ties} are ties."
+        f"Of these {len(tests)} comparisons after equal rounds, "
+        f"{(1 - CONFIDENCE) * len(tests):.1f} would be told apart by chance alone; with Holm's "
+        f"correction {kept or 'none'} of them {'is' if kept == 1 else 'are'}."
+    )
+
+
+def _advice_words(outcomes: Sequence[Found]) -> str:
+    """How often the advice names the highest mean, beside what a constant answer would get."""
+    best = [each.best_model.best.method for each in outcomes]
+    right = sum(method in each.advised for each, method in zip(outcomes, best, strict=True))
+    constant = {method: best.count(method) for method in METHODS}
+    always = ", ".join(f"always {title(method)} {count}" for method, count in constant.items())
+    more = right > max(constant.values())
+    return (
+        "The advice of `slimfl link` names the method with the highest mean, whichever its width, "
+        f"alone or as one of two, in {right} of {len(outcomes)} settings; a constant answer gets "
+        f"as much as this: {always}."
+        f"{'' if more else ' So these runs do not show that the advice is of use.'}"
     )
 
 
@@ -196,22 +275,26 @@ def _verdicts(each: Found, *, energy: bool) -> list[Verdict]:
             panel=width,
             winner=title(p.best.method),
             lead=p.lead.mean if p.lead else 0.0,
-            tie=p.is_tie,
+            told_apart=p.told_apart,
+            note="" if each.is_superposed else MARK,
         )
         for width, p in (each.by_energy if energy else each.by_width).items()
     ]
 
 
 def _row(each: Found) -> list[str]:
-    row = [each.regime.words, f"{NOISES_DBM[each.regime.noise]:g} dBm"]
+    mark = "" if each.is_superposed else f" {MARK}"
+    row = [each.regime.words + mark, f"{NOISES_DBM[each.regime.noise]:g} dBm"]
     for podium in each.by_width.values():
         slim, rival = _slim_and_rival(podium)
         row += [str(slim), str(rival), standing.gap_words(_over(slim, rival))]
     for podium in each.by_energy.values():
         row.append(standing.gap_words(_over(*_slim_and_rival(podium))))
     best = each.best_model
-    names = [title(best.best.method), *(title(one.method) for one in best.tied)]
-    return [*row, " = ".join(map(title, each.advised)) or "none", " = ".join(names)]
+    close = ", ".join(title(one.method) for one, _ in best.not_told_apart)
+    airtimes = " / ".join(f"{each.airtime_ms[method]:.3f}" for method in METHODS)
+    advised = " or ".join(map(title, each.advised)) or "none"
+    return [*row, airtimes, advised, title(best.best.method), close]
 
 
 def _over(slim: Standing, rival: Standing) -> Difference | None:
@@ -238,14 +321,16 @@ def _data(each: Found) -> dict[str, Any]:
         "accuracy_at_equal_energy": {width: told(p) for width, p in each.by_energy.items()},
         "advised": list(each.advised),
         "best_model": each.best_model.best.method,
-        "tied": [one.method for one in each.best_model.tied],
+        "not_told_apart": [one.method for one, _ in each.best_model.not_told_apart],
+        "airtime_ms": each.airtime_ms,
+        "segment_2_was_sent": each.is_superposed,
     }
 
 
 STUDY = Study(
     "regimes",
-    "Where SlimFL wins",
-    "For which noise, rate, spread of distances and data is which method best?",
+    "Noise, rate, distances and data",
+    "For which noise, rate, spread of distances and data is which method ahead?",
     cells,
     answer,
 )

@@ -8,6 +8,7 @@ its narrowest and its widest, so it is not run either.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -19,7 +20,6 @@ from slimfl.population import population_of
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.results import RunRecord
 from slimfl.results.devices import accuracy_by_device
-from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import title
 from slimfl.studies import standing
 from slimfl.studies.scale import StudyScale
@@ -123,9 +123,20 @@ class Result:
     """On the data of the farthest quarter of the devices, which is the same for all methods."""
     heard: float
     """Percent of all uploads whose first segment arrived."""
+    uploads: dict[int, int]
+    """Of the devices that send the whole model: the number of uploads by segments delivered."""
+    airtime_ms: float
+    """Of one upload."""
     energy_j: float
+    """Sending and computing, of all devices."""
     sending_j: float
     clock_s: float
+
+    @property
+    def is_one_message(self) -> bool:
+        """Whether no upload ever delivered a part of the model."""
+        whole = max(self.uploads, default=0)
+        return all(count in (0, whole) for count in self.uploads)
 
 
 def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Result | None:
@@ -140,8 +151,10 @@ def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Resu
         tested,
         {width: _far(entry.name, records, width) for width in tested},
         fmean(map(_heard, records)),
+        _uploads(records),
+        standing.airtime_ms(records),
         fmean(map(standing.energy_j, records)),
-        fmean(sending_energy_j(record.lines) for record in records),
+        standing.sending_j(records),
         fmean(record.lines[-1].clock_s or 0.0 for record in records),
     )
 
@@ -149,6 +162,16 @@ def result(scale: StudyScale, population: str, entry: Entry, runs: Runs) -> Resu
 def _heard(record: RunRecord) -> float:
     asked = sum(line.asked for line in record.lines)
     return 100 * sum(line.delivered[0] for line in record.lines) / max(asked, 1)
+
+
+def _uploads(records: Sequence[RunRecord]) -> dict[int, int]:
+    counts: Counter[int] = Counter()
+    for record in records:
+        able = population_of(record.experiment).max_width == len(WIDTHS) - 1
+        for line in record.lines:
+            pairs = zip(line.devices, line.decoded, strict=True)
+            counts.update(decoded for device, decoded in pairs if able[device])
+    return dict(sorted(counts.items()))
 
 
 def _far(name: str, records: Sequence[RunRecord], width: str) -> Standing:

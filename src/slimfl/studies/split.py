@@ -142,17 +142,17 @@ def _delivered_words(scene: str, by_split: dict[str, list[RunRecord]]) -> str:
 
 
 def _accuracy_words(scene: str, gaps: list[Difference]) -> str:
-    """Which splits change the accuracy by more than the seeds can hide."""
+    """Which splits are told apart from the one for all, or how far apart they can be."""
     if not gaps:
         return ""
     told = [g for g in gaps if g.half_width is not None and abs(g.mean) > g.half_width]
     if told:
         listed = ", ".join(f"{g.larger} {standing.gap_words(g)}" for g in told)
         return f"Devices {scene}, points of accuracy over 0.8 and 0.2 for all: {listed}."
-    most = max(gaps, key=lambda g: abs(g.mean))
+    widest = max(gaps, key=lambda g: standing.bound(g) or 0.0)
     return (
-        f"Devices {scene}: no split changes the accuracy beyond what the seeds can tell; the "
-        f"largest difference is {standing.gap_words(most)} points ({most.larger})."
+        f"Devices {scene}: the seeds tell no split apart from 0.8 and 0.2 for all in accuracy; "
+        f"{standing.bound_words(widest)} for every split, the least certain being {widest.larger}."
     )
 
 

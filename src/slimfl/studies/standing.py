@@ -1,13 +1,15 @@
-"""Methods side by side in one setting: accuracy by seed, who is best, and what is a tie.
+"""Methods side by side in one setting: accuracy by seed, the highest mean, and who is not below it.
 
 Two methods under one seed see the same data, devices, gains and first weights, so they are compared
-by their paired differences. A method is tied with the best when Student's 95% interval of the
-difference contains 0; with a single seed nothing can be told, and all are tied.
+by their paired differences. A method is not told apart from another when Student's 95% interval of
+the difference contains 0; with a single seed there is no interval. That says how little the seeds
+can tell, not that the methods are alike: beside it stands the largest difference in the interval.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -15,7 +17,7 @@ from statistics import fmean, stdev
 from slimfl.federation import RoundRecord
 from slimfl.reproduction.judging.paired import Difference, difference
 from slimfl.results import RunRecord
-from slimfl.results.energy import round_energy_j
+from slimfl.results.energy import round_energy_j, sending_energy_j
 from slimfl.studies.scale import StudyScale
 
 
@@ -43,22 +45,25 @@ class Standing:
 
 @dataclass(frozen=True)
 class Podium:
-    """The best of some methods, and those that cannot be told from it."""
+    """The highest mean of some methods, and those that the seeds cannot tell from it."""
 
     best: Standing
-    tied: list[Standing]
+    not_told_apart: list[tuple[Standing, Difference | None]]
+    """With the lead of the highest mean."""
     runner_up: Standing | None
     lead: Difference | None
     """Over the runner-up."""
 
     @property
-    def is_tie(self) -> bool:
-        """Whether somebody else is as good, as far as the seeds can tell."""
-        return bool(self.tied)
+    def told_apart(self) -> bool:
+        """Whether the interval of every other method's distance leaves out 0."""
+        return not self.not_told_apart
 
-    def wins_or_ties(self, method: str) -> bool:
-        """Whether a method is the best or tied with it."""
-        return method in {self.best.method, *(each.method for each in self.tied)}
+    @property
+    def words(self) -> str:
+        """Who is not told apart from the highest mean, each with its bound; empty for nobody."""
+        listed = [f"{s.method} ({bound_words(gap)})" for s, gap in self.not_told_apart]
+        return f"not told apart from it: {', '.join(listed)}" if listed else ""
 
 
 def podium(standings: Sequence[Standing]) -> Podium | None:
@@ -68,13 +73,31 @@ def podium(standings: Sequence[Standing]) -> Podium | None:
         return None
     best, *others = ranked
     gaps = [difference(best.method, o.method, best.by_seed, o.by_seed, "points") for o in others]
-    tied = [other for other, gap in zip(others, gaps, strict=True) if not is_above_zero(gap)]
-    return Podium(best, tied, others[0] if others else None, gaps[0] if gaps else None)
+    close = [(o, gap) for o, gap in zip(others, gaps, strict=True) if not is_above_zero(gap)]
+    return Podium(best, close, others[0] if others else None, gaps[0] if gaps else None)
 
 
 def is_above_zero(gap: Difference | None) -> bool:
     """Whether the whole interval of a difference lies above 0."""
     return gap is not None and gap.half_width is not None and gap.mean - gap.half_width > 0
+
+
+def bound(gap: Difference | None) -> float | None:
+    """The largest difference, in either direction, that the interval leaves possible."""
+    if gap is None or gap.half_width is None:
+        return None
+    return abs(gap.mean) + gap.half_width
+
+
+def bound_words(gap: Difference | None) -> str:
+    """How far apart two methods can be, in points.
+
+    >>> bound_words(Difference("a", "b", "points", 1.0, 3, 2.5)), bound_words(None)
+    ('|difference| < 3.5 points', 'no interval')
+    """
+    limit = bound(gap)
+    # rounded up, so that what is printed is a bound as well
+    return "no interval" if limit is None else f"|difference| < {math.ceil(10 * limit) / 10} points"
 
 
 def gap_words(gap: Difference | None) -> str:
@@ -125,6 +148,17 @@ def best_width_standing(
 def energy_j(record: RunRecord, rounds: int | None = None) -> float:
     """What all devices took for computing and sending, until a round."""
     return sum(round_energy_j(line) for line in record.lines[:rounds])
+
+
+def sending_j(records: Sequence[RunRecord]) -> float:
+    """What all devices took for sending, in the mean over runs."""
+    return fmean(sending_energy_j(record.lines) for record in records)
+
+
+def airtime_ms(records: Sequence[RunRecord]) -> float:
+    """The airtime of one upload, in milliseconds: what a method takes of the radio."""
+    uploads = sum(len(line.devices) for record in records for line in record.lines)
+    return 1000 * sum(line.airtime_s for r in records for line in r.lines) / max(uploads, 1)
 
 
 def standing_within(

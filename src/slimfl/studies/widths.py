@@ -1,17 +1,22 @@
 """How many widths one model can have: S = 2 to 8 segments in one superposed signal.
 
 All widths are equal steps, and the whole model takes 3 bit/s/Hz in every case, as the paper's two
-segments of 1.5 do, so that airtime stays about the same. The setting is that of `regimes` with the
-poor channel, all devices in one place.
+segments of 1.5 do. Four things change with S at once: airtime (the longest segment decides it),
+transmit energy, computing, and the weight of the full width in the loss, 1/S. The setting is that
+of `regimes` with the poor channel, all devices in one place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from slimfl.reproduction.cells.cell import Cell
 from slimfl.reproduction.exhibits.exhibit import Table
 from slimfl.reproduction.judging.paired import difference
+from slimfl.results import RunRecord
 from slimfl.studies import standing
 from slimfl.studies.drawings import Line, line_figure
 from slimfl.studies.regimes import METHODS, PAPER_RATE, Regime
@@ -50,9 +55,31 @@ def cells(scale: StudyScale) -> list[Cell]:
     return [c for count in COUNTS for c in runs_of(scale, count)]
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a run takes, in the mean over seeds."""
+
+    airtime_ms: float
+    """Of one upload."""
+    sending_j: float
+    computing_j: float
+
+    @classmethod
+    def of(cls, records: Sequence[RunRecord]) -> Cost:
+        """Of all rounds and devices."""
+        sending = standing.sending_j(records)
+        both = fmean(map(standing.energy_j, records))
+        return cls(standing.airtime_ms(records), sending, both - sending)
+
+    @property
+    def cells(self) -> list[str]:
+        """As in the table."""
+        return [f"{self.airtime_ms:.3f}", f"{self.sending_j:.3f}", f"{self.computing_j:.1f}"]
+
+
 def answer(scale: StudyScale, runs: Runs) -> Answer:
     """Accuracy of every width, and how often every segment arrives."""
-    rows, lines = [], []
+    rows, lines, costs = [], [], []
     data: dict[str, Any] = {}
     for count in COUNTS:
         records = finished(runs_of(scale, count), runs)
@@ -61,6 +88,8 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         names = records[0].width_names
         by_width = [standing.final_standing(w, records, w) for w in names]
         arrived = [100 * arrived_share(records, segment) for segment in range(count)]
+        cost = Cost.of(records)
+        costs.append(cost)
         lines.append(
             Line(
                 f"S = {count}",
@@ -72,12 +101,14 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         data[str(count)] = {
             "accuracy": {w: dict(e.by_seed) for w, e in zip(names, by_width, strict=True)},
             "arrived_percent": arrived,
+            **asdict(cost),
         }
         rows += [
-            [str(count), name, str(len(records)), str(each), f"{share:.0f}"]
+            [str(count), name, str(len(records)), str(each), f"{share:.0f}", *cost.cells]
             for name, each, share in zip(names, by_width, arrived, strict=True)
         ]
-    headings = ["S", "width", "seeds", "accuracy, %", "its segment arrived, %"]
+    headings = ["S", "width", "seeds", "accuracy, %", "its segment arrived, %",
+                "airtime per upload, ms", "sending, J", "computing, J"]  # fmt: skip
     sentences = []
     if len(lines) > 1:
         first, last = lines[0], lines[-1]
@@ -87,6 +118,14 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
             f"The full width has {fulls[0]} % with {first.name} and {fulls[-1]} % with "
             f"{last.name}: {standing.gap_words(lost)} points. The narrowest of {last.name} "
             f"({last.x[0]:g}x) has {last.mean[0]:.1f} %."
+        )
+        counts = list(data)
+        sentences.append(
+            f"Not the number of widths alone changes: from {first.name} to {last.name} the airtime "
+            f"of an upload goes from {costs[0].airtime_ms:.3g} to {costs[-1].airtime_ms:.3g} ms, "
+            f"sending from {costs[0].sending_j:.3g} to {costs[-1].sending_j:.3g} J, computing from "
+            f"{costs[0].computing_j:.3g} to {costs[-1].computing_j:.3g} J, and the weight of the "
+            f"full width in the loss from 1/{counts[0]} to 1/{counts[-1]}."
         )
     pictures = []
     if lines:

@@ -155,7 +155,8 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
     count = len(widths)
 
     def probabilities(messages: Messages, split: str | None = None) -> tuple[Floats, Coding]:
-        there = section.model_copy(update={"split": split}) if split else section
+        best = {"split": split, "split_objective": "bound"}
+        there = section.model_copy(update=best) if split else section
         coding = signal(there, messages, count).coding
         return section_probabilities(there, coding), coding
 
