@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import outage_channel, signal
 
 DEVICES, SEGMENTS, ROUNDS = 1_000_000, 4, 5

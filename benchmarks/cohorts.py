@@ -13,7 +13,7 @@ from torch import nn
 
 import slimfl
 from benchmarks.worker import bench_dataset
-from slimfl.config import build
+from slimfl.experiment import build
 
 REPETITIONS = 5
 PERCEPTRONS = [(8, 8), (64, 8), (64, 32), (256, 16), (256, 64), (1024, 64)]

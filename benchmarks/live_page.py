@@ -27,7 +27,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
-from slimfl import config
+from slimfl import experiment as config
 
 #: Started before the page's own scripts: gaps between frames, and tasks of more than 50 ms.
 PROBE = """

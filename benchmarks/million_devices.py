@@ -27,9 +27,9 @@ def serve(devices: int) -> None:
     """Prepare, then run some rounds for every line on standard input."""
     import numpy as np
 
-    from slimfl.config import build
     from slimfl.data import Dataset, Samples
-    from slimfl.federation import Simulation
+    from slimfl.experiment import build
+    from slimfl.round import Simulation
 
     random = np.random.default_rng(0)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from slimfl.config import Experiment, build
+from slimfl.experiment import Experiment, build
 
 #: What is trained: superposition training of both widths, or federated averaging at full width. Any
 #: other kind is a method's name.

@@ -55,7 +55,7 @@ def serve(prepare: Callable[[], DoWork], started: float) -> None:
 
 def engine_runner(work: Work, engine: str) -> DoWork:
     """Whole rounds of the simulation: training, radio, aggregation and bookkeeping."""
-    from slimfl.federation import Simulation
+    from slimfl.round import Simulation
 
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held))
 
@@ -67,7 +67,7 @@ def engine_runner(work: Work, engine: str) -> DoWork:
 
 def method_runner(work: Work) -> DoWork:
     """Rounds of one method by the fastest engine; also how many multiply-adds a round has."""
-    from slimfl.federation import Simulation
+    from slimfl.round import Simulation
 
     sim = Simulation(work.experiment("auto"), dataset=bench_dataset(work.held))
     tasks = sim.plan().tasks
@@ -90,7 +90,7 @@ def method_runner(work: Work) -> DoWork:
 def flower_runner(work: Work) -> DoWork:
     """The same rounds through Flower's simulation engine on Ray, the device engine being ours."""
     from slimfl.data import save
-    from slimfl.federation import Simulation
+    from slimfl.round import Simulation
 
     data = bench_dataset(work.held)
     folder = tempfile.TemporaryDirectory()  # lives as long as the closure; devices read it
@@ -108,7 +108,7 @@ def flower_runner(work: Work) -> DoWork:
 
 def evaluation_runner(work: Work, engine: str) -> DoWork:
     """Evaluation of both widths on a test set of Fashion-MNIST's size."""
-    from slimfl.federation import Simulation
+    from slimfl.round import Simulation
 
     sim = Simulation(work.experiment(engine), dataset=bench_dataset(work.held, test=10_000))
 

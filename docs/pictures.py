@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from two_modes import save
 
-from slimfl.config import DataSection, RadioSection
 from slimfl.data import partition
+from slimfl.experiment import DataSection, RadioSection
 from slimfl.nn import SlimConv2d, segments
 from slimfl.radio import noise_to_power, signal
 from slimfl.report import partition_figure, probability_figure, split_figure

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 import slimfl
 from slimfl.data import Dataset, load
+from slimfl.devices import Device
 from slimfl.methods import Arrivals, Assignment, Random, State
 from slimfl.nn import Vector
-from slimfl.population import Device
 
 EPOCHS, CLASSES_PER_DEVICE, LEAST = 10, 2, 10
 #: Final accuracies read off the figure of Flower's baseline, by the share of stragglers.

@@ -12,9 +12,9 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from slimfl.config import DataSection
 from slimfl.data import load, partition
 from slimfl.errors import RequestError
+from slimfl.experiment import DataSection
 from slimfl.nn import build
 from slimfl.rng import generator
 

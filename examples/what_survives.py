@@ -14,7 +14,7 @@ import json
 import sys
 
 from slimfl import radio
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 
 BITS = (86_344.0, 86_344.0)
 SEGMENTS, HALF, WHOLE = ((0,), (1,)), ((0,),), ((0, 1),)

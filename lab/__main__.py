@@ -1,4 +1,4 @@
-"""`python -m lab`: run planned questions, follow their progress, and say what they answer."""
+"""`python -m lab`: reproduce the paper, answer studies, run and judge planned questions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from lab import archive
 from lab.answer import answer as answered
 from lab.answer import document
 from lab.plan import NamedPlan, PlannedRun, load, names
-from slimfl.errors import RequestError, RunError
-from slimfl.sweeps import run_jobs
+from lab.reproduce_command import reproduce
+from lab.study_command import study
+from slimfl.cli.app import main
+from slimfl.cli.plain_help import PlainGroup
+from slimfl.runs.sweeps import run_jobs
 
-app = typer.Typer(help=__doc__, no_args_is_help=True)
+app = typer.Typer(name="lab", help=__doc__, no_args_is_help=True, cls=PlainGroup)
+plan = typer.Typer(help="Questions that are planned before their runs.", no_args_is_help=True)
+app.add_typer(reproduce, name="reproduce")
+app.add_typer(study, name="study")
+app.add_typer(plan, name="plan")
 CACHE = Path("lab/cells")
 RESULTS = Path("docs/results/plans")
 Names = Annotated[list[str] | None, typer.Argument(help="Plans; all when absent.")]
@@ -23,7 +30,7 @@ Cache = Annotated[Path, typer.Option(help="Folder for the runs.")]
 Results = Annotated[Path, typer.Option(help="Folder for what the runs say.")]
 
 
-@app.command()
+@plan.command()
 def run(
     plans: Names = None,
     cache: Cache = CACHE,
@@ -40,7 +47,7 @@ def run(
         run_jobs((each.cell.job(cache) for each in missing), "local", workers=workers)
 
 
-@app.command()
+@plan.command()
 def status(plans: Names = None, cache: Cache = CACHE) -> None:
     """Say how many runs are finished."""
     for name in plans or names():
@@ -50,7 +57,7 @@ def status(plans: Names = None, cache: Cache = CACHE) -> None:
         typer.echo(f"{name}: {done} of {len(planned.runs)} runs are finished")
 
 
-@app.command()
+@plan.command()
 def pack(plans: Names = None, cache: Cache = CACHE) -> None:
     """Put the finished runs of some plans into the repository's archive."""
     for name in plans or names():
@@ -58,7 +65,7 @@ def pack(plans: Names = None, cache: Cache = CACHE) -> None:
         typer.echo(f"{name}: {count} runs in {archive.ARCHIVE / name}.tar.xz")
 
 
-@app.command()
+@plan.command()
 def answer(plans: Names = None, cache: Cache = CACHE, results: Results = RESULTS) -> None:
     """Judge the finished runs of some plans and write what they say as JSON."""
     for name in plans or names():
@@ -80,14 +87,5 @@ def _stamp(planned: NamedPlan, commit: str, run: PlannedRun, cache: Path) -> Non
         stamp.write_text(json.dumps(words) + "\n")
 
 
-def main() -> None:
-    """The entry point."""
-    try:
-        app(standalone_mode=False)
-    except (RequestError, RunError) as error:
-        typer.echo(f"lab: {error}", err=True)
-        raise SystemExit(2 if isinstance(error, RequestError) else 1) from None
-
-
 if __name__ == "__main__":
-    main()
+    main(app, "lab")

@@ -19,9 +19,9 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
-from slimfl import config
+from lab.reproduction.cells.cell import Cell
+from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.reproduction.cells.cell import Cell
 
 PLANS = Path(__file__).parent / "plans"
 #: Seeds below this one were used before plans were kept.

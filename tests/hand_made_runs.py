@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from slimfl import config
-from slimfl.federation import RoundRecord, RunFolder
+from slimfl import experiment as config
 from slimfl.results import RunRecord, load
+from slimfl.round import RoundRecord, RunFolder
 
 MakeRun = Callable[..., RunRecord]
 PROVENANCE = {"data_sha256": "ab" * 32, "versions": {"python": "3.11", "torch": "2.13.0"}}

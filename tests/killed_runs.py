@@ -9,7 +9,7 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
-from slimfl.federation import RunFolder
+from slimfl.round import RunFolder
 
 HOWTO = Path(__file__).parents[1] / "docs/howto"
 

@@ -89,7 +89,7 @@ def results(tmp_path):
         (folder / "table3.png").write_bytes(b"a picture")
         document = {
             "scale": scale,
-            "command": f"slimfl reproduce all --scale {scale}",
+            "command": f"python -m lab reproduce all --scale {scale}",
             "shortened": "fewer rounds",
             "versions": {"slimfl": "1.2.3", "torch": "2.0"},
             "engine": "native",
@@ -160,7 +160,7 @@ def test_every_claim_stands_with_the_papers_numbers_and_ours(results):
 def test_commands_versions_seeds_and_the_rule_are_told(results):
     text, _ = made(results())
     for told in (
-        "`slimfl reproduce all --scale standard`",
+        "`python -m lab reproduce all --scale standard`",
         "seeds 0, 1, 2",
         "slimfl 1.2.3, torch 2.0",
         "native engine",
@@ -189,7 +189,7 @@ def test_choices_are_a_page_part_of_their_own(results):
 
 def test_without_results_the_build_says_how_to_make_them(tmp_path):
     with pytest.raises(
-        verdicts.ResultsError, match="slimfl reproduce all vanilla --scale standard"
+        verdicts.ResultsError, match="python -m lab reproduce all vanilla --scale standard"
     ):
         verdicts.texts(tmp_path / "reproduction")
 

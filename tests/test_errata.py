@@ -19,9 +19,9 @@ from scipy.optimize import minimize_scalar
 from torch import nn
 
 from slimfl.cli.cost import PAPER
-from slimfl.config import FederationSection, RadioSection, TrainingSection
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.federation import converged_round
+from slimfl.experiment import FederationSection, RadioSection, TrainingSection
 from slimfl.methods import RunningMean
 from slimfl.nn import (
     ULMobileNet,
@@ -34,7 +34,6 @@ from slimfl.nn import (
     segments,
     slimmable,
 )
-from slimfl.population import Population
 from slimfl.radio import (
     Ledger,
     Superposition,
@@ -45,7 +44,8 @@ from slimfl.radio import (
     segment_bits,
     signal,
 )
-from slimfl.theory import bound as theory
+from slimfl.radio import bound as theory
+from slimfl.round import converged_round
 from slimfl.training import configured_step, hard_loss, soft_loss, step
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from misprints import TABLE_6, frequencies
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio import Messages, decoding_frequencies, outage_link, signal
 
 #: Ten devices, 1000 rounds, as in the table.

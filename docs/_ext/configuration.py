@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from slimfl.config.reference import TOP, KeySection, reference
+from slimfl.experiment.reference import TOP, KeySection, reference
 
 
 def text() -> str:

@@ -32,7 +32,7 @@ from misprints import (
 from scipy.optimize import minimize_scalar
 from torch import Tensor, nn
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.nn import (
     ULMobileNet,
     at_width,
@@ -53,8 +53,8 @@ from slimfl.radio import (
     outage_link,
     signal,
 )
+from slimfl.radio import bound as theory
 from slimfl.rng import generator
-from slimfl.theory import bound as theory
 from slimfl.training import STEPS, hard_loss, soft_loss
 
 WIDTHS = (0.5, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from convergence import table
 from two_modes import save
 
-from slimfl.theory.gain import ceiling, gain, most_favourable_snr, price_of_a_safer_base_db
+from slimfl.radio.gain import ceiling, gain, most_favourable_snr, price_of_a_safer_base_db
 
 #: Bits of the base as a share of the model's, with their names.
 SHARES = {1 / 2: "1/2", 1 / 3: "1/3", 1 / 4: "1/4", 1 / 8: "1/8", 1 / 16: "1/16"}

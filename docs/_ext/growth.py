@@ -14,13 +14,13 @@ from statistics import fmean
 
 from convergence import table
 
-from slimfl.federation import RoundRecord
-from slimfl.reproduction import paper
-from slimfl.reproduction.cells.archive import find
-from slimfl.reproduction.cells.cell import Cell
-from slimfl.reproduction.cells.scale import ALPHAS, SCALES
-from slimfl.reproduction.exhibits import table3_runs as grid
-from slimfl.reproduction.judging.paired import difference
+from lab.reproduction import paper
+from lab.reproduction.cells.archive import find
+from lab.reproduction.cells.cell import Cell
+from lab.reproduction.cells.scale import ALPHAS, SCALES
+from lab.reproduction.exhibits import table3_runs as grid
+from lab.reproduction.judging.paired import difference
+from slimfl.round import RoundRecord
 
 #: Accuracies are means over this number of rounds, up to every STRIDE-th.
 WINDOW, STRIDE = 10, 20

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from slimfl.reproduction import paper
+from lab.reproduction import paper
 from slimfl.training import hard_loss, soft_loss
 
 #: Table I, 1.0x: channels in and out as the weights have them, and the size of the kernel.

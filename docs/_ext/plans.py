@@ -25,8 +25,8 @@ def shown(document: dict[str, Any]) -> Iterator[str]:
     yield " ".join(document["question"].split()) + "\n"
     equal = ", ".join(document["equal"])
     yield (
-        f"{finished} of {planned} runs are finished (`python -m lab run {document['plan']}`; seeds "
-        f"{document['seeds'][0]} to {document['seeds'][-1]})."
+        f"{finished} of {planned} runs are finished (`python -m lab plan run {document['plan']}`; "
+        f"seeds {document['seeds'][0]} to {document['seeds'][-1]})."
         + (f" Equal in the arms: {equal}." if equal else "")
         + (" **Preliminary.**" if finished < planned else "")
         + "\n"

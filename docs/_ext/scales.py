@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slimfl.reproduction.cells.scale import SCALES
+from lab.reproduction.cells.scale import SCALES
 
 
 def text() -> str:

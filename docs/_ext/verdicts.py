@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from slimfl.reproduction.page import printed
+from lab.reproduction.page import printed
 
 VERDICTS = ("agrees", "agrees in order only", "differs", "undecided", "not run", "unfinished")
 SCALE = "standard"
-COMMAND = f"slimfl reproduce all vanilla --scale {SCALE} --as-is"
+COMMAND = f"python -m lab reproduce all vanilla --scale {SCALE} --as-is"
 #: The exhibit that measures what no source settles; it has a section of its own.
 CHOICES = "choices"
 #: The study of the paper's Vanilla FL; it has a page of its own.

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import slimfl
-from slimfl.federation import RoundRecord
 from slimfl.nn import Vector
+from slimfl.round import RoundRecord
 
 COMMON = {"data__dataset": "synthetic", "rounds": 6, "training__steps": 10}
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import slimfl
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.nn import SlimConv2d, segments
 from slimfl.radio import noise_to_power, signal
 

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import slimfl
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio import outage_channel
 from slimfl.rng import generator
 

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from slimfl.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from slimfl.api import load, resume, run
-    from slimfl.config import Experiment
     from slimfl.data import Dataset
     from slimfl.errors import RequestError, RunError
+    from slimfl.experiment import Experiment
+    from slimfl.experiment.naming import trust
     from slimfl.export.policy import WidthPolicy
-    from slimfl.federation import Callback, EarlyStopping, Simulation
     from slimfl.methods import Method
-    from slimfl.naming import trust
     from slimfl.nn import (
         SlimBatchNorm2d,
         SlimConv2d,
@@ -28,21 +26,23 @@ if TYPE_CHECKING:
         at_width,
         slimmable,
     )
-    from slimfl.runs import Run, Runs
-    from slimfl.sweeps.sweep import sweep
+    from slimfl.round import Callback, EarlyStopping, Simulation
+    from slimfl.runs.api import load, resume, run
+    from slimfl.runs.run import Run, Runs
+    from slimfl.runs.sweeps.sweep import sweep
 else:
     # `slimfl --help` must not wait for torch
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "slimfl.api": ["load", "resume", "run"],
-            "slimfl.config": ["Experiment"],
+            "slimfl.runs.api": ["load", "resume", "run"],
+            "slimfl.experiment": ["Experiment"],
             "slimfl.data": ["Dataset"],
             "slimfl.errors": ["RequestError", "RunError"],
             "slimfl.export.policy": ["WidthPolicy"],
-            "slimfl.federation": ["Callback", "EarlyStopping", "Simulation"],
+            "slimfl.round": ["Callback", "EarlyStopping", "Simulation"],
             "slimfl.methods": ["Method"],
-            "slimfl.naming": ["trust"],
+            "slimfl.experiment.naming": ["trust"],
             "slimfl.nn": [
                 "SlimBatchNorm2d",
                 "SlimConv2d",
@@ -52,8 +52,8 @@ else:
                 "at_width",
                 "slimmable",
             ],
-            "slimfl.runs": ["Run", "Runs"],
-            "slimfl.sweeps.sweep": ["sweep"],
+            "slimfl.runs.run": ["Run", "Runs"],
+            "slimfl.runs.sweeps.sweep": ["sweep"],
         },
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import slimfl
-from slimfl.config import build, dump
+from slimfl.experiment import build, dump
 
 SMALL = {
     "data__dataset": "synthetic",

@@ -8,7 +8,7 @@ import click
 import pytest
 import typer.main
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.cli.app import app
 
 ROOT = typer.main.get_command(app)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from slimfl.config import known_keys
+from slimfl.experiment import known_keys
 
 
 def listed(here, *arguments):

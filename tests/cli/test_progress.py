@@ -5,10 +5,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.cli.progress import AllRuns, ProgressCallback, progress_bar
-from slimfl.federation import RoundRecord
-from slimfl.sweeps import Job
+from slimfl.round import RoundRecord
+from slimfl.runs.sweeps import Job
 from tests.hand_made_runs import line
 
 ROUNDS = 10

@@ -108,7 +108,7 @@ def test_grid_values_stay_below_out_and_apart(here, tmp_path):
 
 
 def test_a_long_grid_value_is_a_short_folder(here, tmp_path):
-    from slimfl.sweeps.names import run_name
+    from slimfl.runs.sweeps.names import run_name
 
     names = {run_name(["slimfl", f"data.dataset={'x' * 300}{end}"]) for end in "ab"}
     assert len(names) == 2
@@ -192,7 +192,7 @@ def test_of_two_runs_started_at_once_one_wins(tmp_path):
 
 
 def test_a_group_in_use_refuses_others(here, tmp_path):
-    from slimfl.sweeps.group import new_group
+    from slimfl.runs.sweeps.group import new_group
 
     with new_group(tmp_path / "g"):
         for request in (("run", *TINY, "--out", "g"), ("resume", "g")):

@@ -12,7 +12,7 @@ import pytest
 import tomli_w
 
 import slimfl
-from slimfl.config import build, dump
+from slimfl.experiment import build, dump
 
 SMALL = {
     "rounds": 2,

@@ -10,10 +10,10 @@ from PIL import Image
 
 import slimfl
 from slimfl.cli.app import main
-from slimfl.config import DataSection
 from slimfl.data import Dataset, asked, load, load_section
 from slimfl.errors import RequestError
-from slimfl.naming import trusting
+from slimfl.experiment import DataSection
+from slimfl.experiment.naming import trusting
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from PIL import Image
 from torch.utils.data import IterableDataset, TensorDataset
 
 import slimfl
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.data import Dataset, Samples
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
+from slimfl.round import Simulation
 
 RANDOM = np.random.default_rng(3)
 BYTES = RANDOM.integers(0, 256, (20, 8, 6, 3), dtype=np.uint8)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.config import DataSection
 from slimfl.data import partition
 from slimfl.errors import RequestError
+from slimfl.experiment import DataSection
 
 KINDS = ("dirichlet", "dirichlet-equal", "iid", "shards")
 BALANCED = np.arange(6000) % 10

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.data import load_section
 from slimfl.data.cifar10 import TEST, TRAIN
 from slimfl.data.dataset import Samples
 from slimfl.data.downscale import downscaled
 from slimfl.errors import RequestError
-from slimfl.sweeps.datasets import shared_dataset
+from slimfl.runs.sweeps.datasets import shared_dataset
 
 
 def test_downscaling_against_a_naive_loop():

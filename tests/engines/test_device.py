@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import slimfl
-from slimfl.config import Experiment, round_identity
 from slimfl.engines import Workload, choose
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment, round_identity
 
 SMALL = {"dataset": "synthetic", "rounds": 1, "steps": 1, "devices": 2}
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.engines import Task
 from slimfl.engines.fallback import EngineWithFallback
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
+from slimfl.experiment import build
+from slimfl.experiment.naming import as_options, trusting
 from slimfl.methods import Assignment, SlimFL
-from slimfl.naming import as_options, trusting
+from slimfl.round import Simulation
 from slimfl.training import STEPS, LocalWork
 
 HOWTO = Path(__file__).parents[2] / "docs/howto"

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import slimfl
-from slimfl.config import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
+from slimfl.experiment import build
 from slimfl.methods import Assignment, SlimFL
+from slimfl.round import Simulation
 
 DATASET = synthetic(train=260, test=90, size=7)
 

@@ -67,7 +67,7 @@ def test_a_failing_device_ends_the_round_with_its_name():
 @pytest.mark.parametrize("state", ["kept", "fresh"])
 def test_optimiser_state_is_kept_or_fresh(state):
     sim = slimfl.Simulation(
-        slimfl.config.build({"rounds": 2, "training": {"steps": 2, "optimiser_state": state}}),
+        slimfl.experiment.build({"rounds": 2, "training": {"steps": 2, "optimiser_state": state}}),
         dataset=DATASET,
     )
     sim.step()
@@ -105,7 +105,7 @@ class UnequalWeights(SlimFL):
 
 def test_a_device_learns_with_its_own_loss_weights_whoever_trains_beside_it():
     sim = slimfl.Simulation(
-        slimfl.config.build({
+        slimfl.experiment.build({
             "threads": 1, "engine": "torch", "federation": {"devices": 4},
             "training": {
                 "steps": 3, "batch_size": 8, "optimiser": "sgd", "learning_rate": 0.1,
@@ -126,7 +126,7 @@ def test_a_device_learns_with_its_own_loss_weights_whoever_trains_beside_it():
 
 
 def test_cohorts_are_chosen_for_small_steps_only():
-    experiment = slimfl.config.build({"training": {"batch_size": 64}, "engine": "torch"})
+    experiment = slimfl.experiment.build({"training": {"batch_size": 64}, "engine": "torch"})
     small = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
     large = slimfl.Simulation(experiment, dataset=DATASET)
     assert small.engine.cohorts_pay
@@ -180,7 +180,9 @@ def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
     from slimfl.engines import Workload
     from slimfl.engines.torch_engine import TorchEngine
 
-    experiment = slimfl.config.build({"training": {"steps": 3, "batch_size": 8}, "engine": "torch"})
+    experiment = slimfl.experiment.build(
+        {"training": {"steps": 3, "batch_size": 8}, "engine": "torch"}
+    )
     sim = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
     engine = TorchEngine(
         Workload(experiment, DATASET, sim.partition), small_network(), device=device

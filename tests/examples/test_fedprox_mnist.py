@@ -8,7 +8,7 @@ import pytest
 
 from slimfl.data import Dataset
 from slimfl.data.synthetic import synthetic
-from slimfl.population import Device
+from slimfl.devices import Device
 from slimfl.rng import generator
 
 SCRIPT = Path(__file__).parents[2] / "examples/fedprox_mnist.py"

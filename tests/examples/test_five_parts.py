@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl.federation import RunFolder
+from slimfl.round import RunFolder
 
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 PARTS = sorted((HOWTO / "mylab").glob("[!_]*.py"))

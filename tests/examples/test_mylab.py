@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
-from slimfl.federation import RunFolder, Simulation
-from slimfl.naming import trusting
+from slimfl.experiment.naming import trusting
 from slimfl.radio import outage_channel
+from slimfl.round import RunFolder, Simulation
 from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 DATASET = synthetic(train=300, test=100, size=6)

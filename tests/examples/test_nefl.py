@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.federation import RunFolder, Simulation
-from slimfl.naming import trusting
+from slimfl.experiment.naming import trusting
+from slimfl.round import RunFolder, Simulation
 from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 FILE = HOWTO / "nefl.toml"

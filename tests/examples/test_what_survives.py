@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from slimfl import radio
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/what_survives.py"

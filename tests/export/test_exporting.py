@@ -14,16 +14,16 @@ from safetensors.numpy import load_file, save_file
 from torch import nn
 
 import slimfl
-from slimfl.config import round_identity
 from slimfl.data import load
 from slimfl.errors import RequestError, RunError
+from slimfl.experiment import round_identity
 from slimfl.export import exporting, int8
 from slimfl.export.card import model_card
 from slimfl.export.exporting import export
 from slimfl.export.manifest import MANIFEST, Manifest, read_manifest
 from slimfl.export.trained import load_trained
-from slimfl.federation import Callback
 from slimfl.nn import SlimConv2d, SlimLinear, at_width, channels_at, multiply_adds, segments
+from slimfl.round import Callback
 from slimfl.training import Images
 from tests.export.conftest import SMALL
 
@@ -317,7 +317,7 @@ def checkpoint_with(finished, tmp_path):
     """A copy of the run whose checkpoints hold other weights, with a checksum that fits."""
     from safetensors import safe_open
 
-    from slimfl.federation.storage.checkpoint import _digest
+    from slimfl.runs.storage.checkpoint import _digest
 
     def make(change):
         folder = copied(finished, tmp_path)

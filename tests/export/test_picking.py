@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slimfl.devices.computing_energy import ENERGY_PRESETS
 from slimfl.errors import RequestError
 from slimfl.export.energy import DEFAULT, PRESETS, preset
 from slimfl.export.latency import WARM_UP, latencies_ms
 from slimfl.export.picking import Choice, Limits, pick
 from slimfl.nn import ULMobileNet, multiply_adds
-from slimfl.population.computing_energy import ENERGY_PRESETS
 
 choices = st.lists(
     st.builds(

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import torch
 
-from slimfl import config
-from slimfl.federation import Simulation
-from slimfl.reproduction.cells import made_with
+from lab.reproduction.cells import made_with
+from slimfl import experiment as config
+from slimfl.round import Simulation
 
 HERE = Path(__file__).parent
 CASES: dict[str, Any] = tomllib.loads((HERE / "cases.toml").read_text())

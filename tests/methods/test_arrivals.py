@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slimfl.devices import Device
 from slimfl.errors import RequestError
 from slimfl.methods import Arrival, Arrivals, RunningMean
-from slimfl.population import Device
 
 DEVICE = Device(id=0, samples=1, max_width=0, power_dbm=23.0, distance_m=100.0)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from slimfl.devices import Device
 from slimfl.errors import RequestError
 from slimfl.methods import Assignment, SlimFL, Vanilla, expand, method, vanilla_all_name
-from slimfl.population import Device
 
 WIDTHS = (0.25, 0.5, 1.0)
 

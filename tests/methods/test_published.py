@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from slimfl import config
-from slimfl.federation import Simulation
+from slimfl import experiment as config
+from slimfl.devices import Device
 from slimfl.methods import Arrival, Arrivals, method
 from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, cost, segments, standalone
 from slimfl.nn.channel_order import permutation
-from slimfl.population import Device
+from slimfl.round import Simulation
 
 #: HeteroFL's rates a to e, and what its published table has for MNIST.
 RATES = {1.0: 1_556_874, 0.5: 391_370, 0.25: 98_922, 0.125: 25_274, 0.0625: 6_594}
@@ -219,7 +219,7 @@ def test_heterofl_with_equal_devices_is_federated_averaging_to_the_bit():
 
 def test_fedadam_against_a_loop_over_entries():
     """Flower's formula; a parameter counts its own rounds, and rests where nothing arrived."""
-    from slimfl.config import ServerSection
+    from slimfl.experiment import ServerSection
     from slimfl.methods import ServerOptimiser
 
     random, size, rate, tau = np.random.default_rng(5), 40, 0.02, 1e-3

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from slimfl import config
-from slimfl.federation import Simulation
+from slimfl import experiment as config
+from slimfl.devices import Device
 from slimfl.methods import RIVALS, Arrival, Arrivals, ServerOptimiser, method
 from slimfl.nn import (
     ULMobileNet,
@@ -18,8 +18,8 @@ from slimfl.nn import (
 )
 from slimfl.nn.channel_order import permutation
 from slimfl.nn.layers import SlimConv2d, SlimLinear
-from slimfl.population import Device
 from slimfl.rng import generator
+from slimfl.round import Simulation
 
 WIDTHS = (0.25, 0.5, 1.0)
 TINY = {
@@ -318,7 +318,7 @@ def one_round(section, last, arrivals, state=None):
 
 def test_the_first_step_of_fedadam():
     """0.7425 times the rate, whatever the change, as in Flower; nothing where nothing arrived."""
-    from slimfl.config import ServerSection
+    from slimfl.experiment import ServerSection
 
     last = np.zeros(6, np.float32)
     came = Arrival(device(0), np.array([5, -3, 40, 1, 1, 1], np.float32), np.array([0, 1, 2]), 1.0)
@@ -331,7 +331,7 @@ def test_the_first_step_of_fedadam():
 
 
 def test_momentum_by_hand_and_a_silent_round():
-    from slimfl.config import ServerSection
+    from slimfl.experiment import ServerSection
 
     section = ServerSection(optimiser="momentum", learning_rate=0.5, momentum=0.9)
     model, state, velocity = np.zeros(4, np.float32), None, np.zeros(4)

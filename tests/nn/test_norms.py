@@ -7,8 +7,6 @@ from torch import nn
 
 import slimfl
 from slimfl.errors import RequestError
-from slimfl.federation import RunFolder
-from slimfl.federation import run as run_simulation
 from slimfl.nn import (
     SlimBatchNorm2d,
     SlimConv2d,
@@ -20,6 +18,8 @@ from slimfl.nn import (
     slimmable,
     standalone,
 )
+from slimfl.round import RunFolder
+from slimfl.round import run as run_simulation
 
 WIDTHS = (0.5, 1.0)
 

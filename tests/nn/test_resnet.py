@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import slimfl
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
 from slimfl.nn import at_width, build, cost, flat_order, flatten, load_flat, segments, standalone
+from slimfl.round import Simulation
 
 EIGHTHS = tuple(k / 8 for k in range(1, 9))
 SMALL = {"blocks": 1, "channels": [8, 16, 16]}

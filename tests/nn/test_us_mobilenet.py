@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.federation import Simulation
 from slimfl.nn import at_width, build, cost, flatten, segments, standalone
 from slimfl.nn.us_mobilenet import USMobileNet
+from slimfl.round import Simulation
 
 WIDTHS = (0.25, 0.5, 1.0)
 TINY = {
@@ -143,7 +143,7 @@ def test_it_is_told_the_widths_of_the_experiment():
 
 
 def test_a_device_of_a_deployment_knows_its_size():
-    from slimfl.engines.flower.admission import check_size
+    from slimfl.flower.admission import check_size
 
     [experiment] = config.load(**TINY, model__widths=WIDTHS)
     size = flatten(USMobileNet(widths=WIDTHS)).size

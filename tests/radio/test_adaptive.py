@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import build_channel, signal
 from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.outage import outage_channel

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from slimfl.cli import main
-from slimfl.config import build, load
 from slimfl.errors import RequestError
+from slimfl.experiment import build, load
 
 NAN = float("nan")
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     InTurnAtLowerPower,
     InTurnInShorterTime,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     Superposition,
     decoding_frequencies,

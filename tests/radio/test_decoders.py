@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from slimfl.config import RadioSection, build
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
+from slimfl.experiment import RadioSection, build
 from slimfl.radio import (
     Nakagami,
     NoFading,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio import Rayleigh, build_fading
 
 

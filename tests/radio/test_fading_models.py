@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     Autoregressive,
     Jakes,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     PAPER_MODEL_BITS,
     Ledger,

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import MovingChannel, build_channel, heard, outage_channel, signal
 
 

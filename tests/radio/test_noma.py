@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     Ledger,
     Nakagami,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import OutageLink, Rayleigh, outage_channel, outage_link, signal
 
 BITS = (48_960.0, 97_792.0)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     SCENARIOS,
     FreeSpace,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import noise_to_power, optimal_split, optimal_split_numeric, signal
 from slimfl.radio.signals import power_split, segment_rates
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import differential_evolution, minimize_scalar
 from scipy.special import lambertw
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio import (
     SignalMaker,
     Superposition,

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import slimfl
-from slimfl.config import RadioSection, build
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
+from slimfl.experiment import RadioSection, build
 from slimfl.radio import (
     InTurnAtLowerPower,
     NormalApproximation,

@@ -9,9 +9,9 @@ import pytest
 import slimfl
 from slimfl import extras
 from slimfl.cli import main
-from slimfl.config import RadioSection, build
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
+from slimfl.experiment import RadioSection, build
 from slimfl.radio import InTurnAtLowerPower, Signal, Superposition, build_channel, coding, from_db
 from slimfl.radio.orthogonal import InTurnInShorterTime
 from slimfl.radio.waveform import sionna_blocks

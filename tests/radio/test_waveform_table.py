@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import Gap, Signal, Superposition, build_decoder, from_db, outage_link
 from slimfl.radio.waveform import cache
 from slimfl.radio.waveform.code import code_of

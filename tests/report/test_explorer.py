@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import noise_to_power, outage_link, signal, sinr_target
+from slimfl.radio.bound import MOST_ROUNDS, TIE, advise, inverse_probability_sum
 from slimfl.report.explorer import explorer_page, write_explorer
-from slimfl.theory.bound import MOST_ROUNDS, TIE, advise, inverse_probability_sum
 
 pytestmark = pytest.mark.browser
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio import coding, optimal_split, section_probabilities
 from slimfl.report import (
     accuracy_figure,

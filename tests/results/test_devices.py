@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from slimfl.devices import Population, write_devices
 from slimfl.errors import RequestError
-from slimfl.population import Population, write_devices
 from slimfl.report import devices_tables
 from slimfl.report.pages.run_report import page
 from slimfl.results import delivery, device_summary, group, group_device_summaries, run_summary

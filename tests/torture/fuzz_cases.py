@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval, Le, Lt
 
-from slimfl.config import Experiment, Section
+from slimfl.experiment import Experiment, Section
 
 #: What a value might be by mistake or by malice, as TOML text.
 HOSTILE = [

@@ -112,7 +112,7 @@ def test_a_hostile_partition_is_refused_by_its_name(name, folder, tmp_path):
 def test_a_hostile_experiment_is_refused_or_read(line, folder, tmp_path):
     import tomli_w
 
-    from slimfl import config
+    from slimfl import experiment as config
 
     tree = config.read_toml(folder / "experiment.toml")
     dotted, value = (part.strip() for part in line.split("=", 1))

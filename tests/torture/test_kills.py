@@ -23,7 +23,7 @@ import pytest
 from faults import Faults, ways
 from processes import slimfl
 
-from slimfl.federation import RunFolder
+from slimfl.round import RunFolder
 
 ROUNDS = 3
 COMMON = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from slimfl.config import TrainingSection
 from slimfl.data import synthetic
+from slimfl.experiment import TrainingSection
 from slimfl.nn import ULMobileNet, flatten, initialise, slimmable
 from slimfl.training import (
     CohortTrainer,

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from slimfl.config import TrainingSection
 from slimfl.data import Samples
+from slimfl.experiment import TrainingSection
 from slimfl.nn import at_width, flatten, segments, slimmable
 from slimfl.training import Images, LocalTrainer, LocalWork, local_schedule
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from slimfl.config import TrainingSection
+from slimfl.experiment import TrainingSection
 from slimfl.training.optimiser import export_state, import_state, optimiser
 
 SECTIONS = {

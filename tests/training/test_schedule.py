@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.config import TrainingSection
 from slimfl.errors import RequestError
+from slimfl.experiment import TrainingSection
 from slimfl.training import LocalWork, learning_rates, local_schedule, planned_images
 
 HELD = np.arange(100, 123)

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from slimfl.config import TrainingSection
+from slimfl.experiment import TrainingSection
 from slimfl.nn import at_width, segments
 from slimfl.training import configured_step, step
 

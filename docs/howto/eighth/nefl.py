@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.devices import Device
 from slimfl.errors import RequestError
 from slimfl.methods import Arrivals, Assignment, Random, RunningMean, State
 from slimfl.nn import SlimBatchNorm2d, Vector, build, segments
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slimfl.config import RadioSection
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.methods import State
-from slimfl.population import Population
 from slimfl.radio import Links, Payload, Receptions, Signal, outage_channel
 from slimfl.rng import generator
 

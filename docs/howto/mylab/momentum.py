@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slimfl.devices import Device
 from slimfl.methods import Arrivals, Assignment, Random, State
 from slimfl.nn import Vector
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slimfl.federation import Callback, RoundRecord
 from slimfl.nn import Vector
+from slimfl.round import Callback, RoundRecord
 
 
 @dataclass

@@ -23,10 +23,8 @@ from slimfl.cli.keys import keys
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.population import population
 from slimfl.cli.radio import link
-from slimfl.cli.reproduce import reproduce
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import RunCommand, resume, run
-from slimfl.cli.study import study
 from slimfl.cli.watch import watch
 from slimfl.errors import Interrupted, RequestError, RunError
 
@@ -66,8 +64,6 @@ for command in (
     resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
-app.add_typer(reproduce, name="reproduce")
-app.add_typer(study, name="study")
 app.add_typer(data, name="data")
 app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")
@@ -82,7 +78,7 @@ NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ, errno.EACC
 LONGEST = 1500
 
 
-def main() -> None:
+def main(commands: typer.Typer = app, name: str = "slimfl") -> None:
     """Run a command; errors become one sentence and a status, never a traceback."""
     # importing torch creates 260,000 permanent objects; with the default threshold of 700, garbage
     # collection would take a sixth of the import time
@@ -93,19 +89,19 @@ def main() -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
         with interrupts_raise():
-            app()
+            commands()
     except RequestError as error:
-        _end(f"slimfl: {error}", 2)
+        _end(f"{name}: {error}", 2)
     except RunError as error:
-        _end(f"slimfl: {error}", 1)
+        _end(f"{name}: {error}", 1)
     except Interrupted as interrupted:
-        _end(f"slimfl: interrupted; {interrupted.way_on}", interrupted.status)
+        _end(f"{name}: interrupted; {interrupted.way_on}", interrupted.status)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # an unexpected path, or a failing disk
         where = f"{error.filename}: " if error.filename else ""
-        _end(f"slimfl: {where}{error.strerror or error}", 2 if error.errno in NAMES else 1)
+        _end(f"{name}: {where}{error.strerror or error}", 2 if error.errno in NAMES else 1)
 
 
 def _end(sentence: str, status: int) -> None:

@@ -39,7 +39,8 @@ def cost(
 
     For the paper's network, the table also shows the paper's numbers.
     """
-    from slimfl import config, nn
+    from slimfl import experiment as config
+    from slimfl import nn
     from slimfl.errors import RequestError
 
     described = {

@@ -95,7 +95,7 @@ def show_partition(
 
     This is the paper's figure 3.
     """
-    from slimfl import config
+    from slimfl import experiment as config
     from slimfl.data import load_section
     from slimfl.data import partition as deal
     from slimfl.report.figures import partition_figure, save

@@ -9,7 +9,7 @@ from slimfl.cli.output import Json, aside, show, show_json
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
-    from slimfl.deployment.kit import Federation
+    from slimfl.flower.kit import Federation
 
 deploy = typer.Typer(
     cls=PlainGroup,
@@ -60,7 +60,7 @@ def init(
 ) -> None:
     """Write certificates, node keys, configurations and start scripts."""
     _need_flower()
-    from slimfl.deployment.kit import lay_out
+    from slimfl.flower.kit import lay_out
 
     data = data_dir.absolute() if data_dir else None
     kit = lay_out(
@@ -150,7 +150,7 @@ def _need_flower() -> None:
 
 def _federation(folder: Path) -> "Federation":
     _need_flower()
-    from slimfl.deployment.kit import Federation, Kit
+    from slimfl.flower.kit import Federation, Kit
 
     return Federation(Kit.open(folder))
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from slimfl.cli.output import duration
-from slimfl.sweeps import Watcher
+from slimfl.runs.sweeps import Watcher
 
 #: Interval between two lines of a log.
 LINE_EVERY_S = 600.0

@@ -7,7 +7,7 @@ import typer
 from slimfl.cli.output import Json, show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.config.reference import KeySection
+    from slimfl.experiment.reference import KeySection
 
 
 def keys(
@@ -25,7 +25,7 @@ def keys(
 
     A key is set in a TOML file, with --set KEY=VALUE or with --grid KEY=VALUE,VALUE.
     """
-    from slimfl.config.reference import reference
+    from slimfl.experiment.reference import reference
 
     found = reference() if word is None else _chosen(reference(), word)
     if json:

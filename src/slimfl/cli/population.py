@@ -10,7 +10,7 @@ from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
-    from slimfl.federation.prospect import Prospect
+    from slimfl.round.prospect import Prospect
 
 population = typer.Typer(
     name="population",
@@ -62,10 +62,10 @@ def show_population(
     json: Json = False,
 ) -> None:
     """Show where the devices are and how often each would be heard."""
-    from slimfl import config
+    from slimfl import experiment as config
+    from slimfl.devices import write_devices
     from slimfl.errors import RequestError
-    from slimfl.federation.prospect import prospect
-    from slimfl.population import write_devices
+    from slimfl.round.prospect import prospect
 
     allow(trust, config.typed_names(set_ or (), method=method))
     experiments = config.load(

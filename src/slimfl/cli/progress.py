@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from slimfl.config import Experiment
-from slimfl.federation import Callback, RoundRecord
+from slimfl.experiment import Experiment
 from slimfl.nn import Vector
-from slimfl.sweeps import Job
+from slimfl.round import Callback, RoundRecord
+from slimfl.runs.sweeps import Job
 
 #: Time window for the speed: the bar for all runs must not jump with each of them.
 PACE_S = 600.0

@@ -10,7 +10,7 @@ import typer
 from slimfl.cli.output import Json, aside, finite, floats, show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.config import RadioSection
+    from slimfl.experiment import RadioSection
     from slimfl.radio import Coding
 
 Experiment = Annotated[
@@ -197,7 +197,7 @@ def _described(
 
 
 def _advice(section: "RadioSection", widths: tuple[float, ...], devices: int) -> dict[str, Any]:
-    from slimfl.theory.bound import advise
+    from slimfl.radio.bound import advise
 
     advice = advise(section, widths, devices)
     terms = {name: finite(term) for name, term in advice.terms.items()}
@@ -301,7 +301,7 @@ def radio_section(
     **values: Any,
 ) -> tuple["RadioSection", tuple[float, ...]]:
     """The radio section that a file, overrides and options describe, and the widths."""
-    from slimfl import config
+    from slimfl import experiment as config
     from slimfl.errors import RequestError
 
     file = config.read_toml(experiment) if experiment is not None else {}

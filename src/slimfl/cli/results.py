@@ -79,7 +79,7 @@ def _groups(path: Path) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    from slimfl.federation.storage.run_folder import EXPERIMENT
+    from slimfl.runs.storage.run_folder import EXPERIMENT
 
     return (path / EXPERIMENT).is_file()
 

@@ -15,9 +15,9 @@ from slimfl.cli.plain_help import PlainCommand
 from slimfl.cli.trusting import Trust, allow
 
 if TYPE_CHECKING:
-    from slimfl.config import Experiment
-    from slimfl.deployment.superlink import SuperLink
-    from slimfl.federation import RunFolder
+    from slimfl.experiment import Experiment
+    from slimfl.flower.superlink import SuperLink
+    from slimfl.round import RunFolder
 
 SuperLinkOption = Annotated[
     str | None,
@@ -46,7 +46,7 @@ class RunCommand(PlainCommand):
 
     def get_params(self, ctx: Context) -> list[Any]:
         """The options of the function below, and those that only stand for `--set KEY=VALUE`."""
-        from slimfl.config.short_names import SHORT_NAMES
+        from slimfl.experiment.short_names import SHORT_NAMES
 
         *params, help_ = super().get_params(ctx)
         there = {one.name for one in params}
@@ -63,7 +63,7 @@ class RunCommand(PlainCommand):
 
 
 def _short_option(name: str) -> TyperOption:
-    from slimfl.config.short_names import SHORT_NAMES
+    from slimfl.experiment.short_names import SHORT_NAMES
 
     return TyperOption(
         param_decls=[name, f"--{name.replace('_', '-')}"],
@@ -136,7 +136,7 @@ def run(
 
     By default, compares SlimFL with Vanilla FL over the poor channel.
     """
-    from slimfl import config
+    from slimfl import experiment as config
     from slimfl.errors import RequestError
 
     if method is not None and not all(part.strip() for part in method.split(",")):
@@ -178,10 +178,10 @@ def run(
         loaded += [(point, one) for one in experiments]
 
     # only now, because these import torch: a mistyped key is answered at once
-    from slimfl.federation.trackers import check_trackers
     from slimfl.methods import expand
-    from slimfl.sweeps.group import check_free, make_planned, new_group, write_plan
-    from slimfl.sweeps.names import run_name
+    from slimfl.runs.sweeps.group import check_free, make_planned, new_group, write_plan
+    from slimfl.runs.sweeps.names import run_name
+    from slimfl.runs.trackers import check_trackers
 
     planned: dict[str, Experiment] = {}
     for point, one in loaded:
@@ -236,10 +236,10 @@ def resume(
     The numbers are the same as those of a run that was never stopped.
     """
     from slimfl.errors import RequestError
-    from slimfl.federation.extending import extend
-    from slimfl.federation.trackers import check_trackers
     from slimfl.results import load
-    from slimfl.sweeps.group import existing_group
+    from slimfl.runs.extending import extend
+    from slimfl.runs.sweeps.group import existing_group
+    from slimfl.runs.trackers import check_trackers
 
     allow(trust)
     command = _resume_command(run, superlink, root_certificates, data_dir, rounds)
@@ -277,7 +277,7 @@ def _resume_command(
     """The command that resumes a folder in the same way."""
     import shlex
 
-    from slimfl.naming import trusted
+    from slimfl.experiment.naming import trusted
 
     options = {
         "--superlink": superlink,
@@ -295,9 +295,9 @@ def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str
 
     Preparing every run reveals now what would fail in its first round.
     """
-    from slimfl import config
-    from slimfl.federation import Simulation
-    from slimfl.sweeps import shared_dataset
+    from slimfl import experiment as config
+    from slimfl.round import Simulation
+    from slimfl.runs.sweeps import shared_dataset
 
     texts, engines = {}, []
     for name, one in planned.items():
@@ -340,7 +340,7 @@ def _values(text: str) -> list[str]:
 
 def _check_place(on: str, experiments: list["Experiment"]) -> None:
     from slimfl.errors import RequestError
-    from slimfl.sweeps import check_place
+    from slimfl.runs.sweeps import check_place
 
     check_place(on)
     if any(one.engine == "flower" for one in experiments):
@@ -352,7 +352,7 @@ def _check_place(on: str, experiments: list["Experiment"]) -> None:
 
 def _side_by_side(folders: list["RunFolder"], on: str, data_dir: Path | None = None) -> None:
     from slimfl.cli.jobs_bar import jobs_bar
-    from slimfl.sweeps import Job, run_jobs
+    from slimfl.runs.sweeps import Job, run_jobs
 
     jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with jobs_bar(aside()) as watch:
@@ -385,14 +385,14 @@ def _superlink(
         raise RequestError(f"the flower engine cannot run this: {why_not_flower()}")
     if where is None:
         for one in flower:
-            from slimfl.engines.flower.connect import check_simulated
+            from slimfl.flower.connect import check_simulated
 
             check_simulated(one)
         return None
     if len(flower) < len(experiments):
         raise RequestError("--superlink needs the flower engine; add --engine flower")
-    from slimfl.deployment.kit import Kit
-    from slimfl.deployment.superlink import SuperLink
+    from slimfl.flower.kit import Kit
+    from slimfl.flower.superlink import SuperLink
 
     if not Path(where).is_dir():
         return SuperLink(where, certificates)
@@ -412,9 +412,9 @@ def _carry_out(
     superlink: "SuperLink | None" = None,
 ) -> None:
     from slimfl.cli.progress import AllRuns, ProgressCallback, progress_bar
-    from slimfl.federation import Simulation, completed
-    from slimfl.federation import run as run_simulation
-    from slimfl.sweeps import Job, shared_dataset
+    from slimfl.round import Simulation, completed
+    from slimfl.round import run as run_simulation
+    from slimfl.runs.sweeps import Job, shared_dataset
 
     jobs = [Job(folder.path, _found_in(folder.experiment(), data_dir)) for folder in folders]
     with progress_bar(aside()) as progress:
@@ -426,7 +426,7 @@ def _carry_out(
                 continue
             callbacks = [ProgressCallback(progress, folder.name, runs)]
             if superlink is not None:
-                from slimfl.deployment.deployed import carry_out
+                from slimfl.flower.deployed import carry_out
 
                 carry_out(folder, superlink, callbacks)
                 continue

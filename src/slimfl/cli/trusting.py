@@ -20,7 +20,7 @@ def allow(modules: Iterable[str] | None, typed: Iterable[str] = ()) -> None:
     """Trust these modules, and those of names that the user typed, until the command ends."""
     import click
 
-    from slimfl.naming import module_of, trusting
+    from slimfl.experiment.naming import module_of, trusting
 
     named = filter(None, map(module_of, typed))
     click.get_current_context().with_resource(trusting([*(modules or ()), *named]))

@@ -46,10 +46,10 @@ def watch(
     """Follow running and finished runs on a local web page."""
     from slimfl.errors import Interrupted
     from slimfl.extras import require
-    from slimfl.live import Board, check_paths
+    from slimfl.report.live import Board, check_paths
 
     require("watch", "starlette", "uvicorn")
-    from slimfl.live.server import Server
+    from slimfl.report.live.server import Server
 
     server = Server(Board(check_paths(runs or [RUNS])), _own_token(), host, port)
     if json:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from slimfl.cli.output import show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.config import RadioSection
+    from slimfl.experiment import RadioSection
     from slimfl.radio.waveform.comparison import Comparison
     from slimfl.radio.waveform.modem import Modem
 

@@ -8,7 +8,7 @@ from typing import Any
 from slimfl.data.dataset import Dataset
 from slimfl.data.items import MOST_PIXELS
 from slimfl.errors import RequestError
-from slimfl.naming import construct
+from slimfl.experiment.naming import construct
 
 NAME = "folder"
 

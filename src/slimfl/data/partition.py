@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import DataSection
 from slimfl.data.equal_shares import equal_shares
 from slimfl.errors import RequestError
+from slimfl.experiment import DataSection
 from slimfl.rng import generator
 
 Indices = NDArray[np.int64]

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from slimfl.config import OWN, DataSection
 from slimfl.data.cifar10 import is_cifar10, read_cifar10
 from slimfl.data.dataset import Asked, Dataset, Samples
 from slimfl.data.downscale import downscaled
@@ -30,7 +29,8 @@ from slimfl.data.items import MOST_PIXELS
 from slimfl.data.pixels import count_classes
 from slimfl.data.synthetic import synthetic
 from slimfl.errors import RequestError
-from slimfl.naming import NO_OPTIONS, as_options, construct, module_of, resolve
+from slimfl.experiment import OWN, DataSection
+from slimfl.experiment.naming import NO_OPTIONS, as_options, construct, module_of, resolve
 
 FILES = (
     "train-images-idx3-ubyte",

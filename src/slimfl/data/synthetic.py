@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.data.dataset import Dataset, Samples
-from slimfl.naming import NO_OPTIONS
+from slimfl.experiment.naming import NO_OPTIONS
 from slimfl.rng import generator
 
 

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import Experiment
 from slimfl.data import Dataset, Partition
 from slimfl.engines.device_states import DeviceStates
+from slimfl.experiment import Experiment
 from slimfl.nn import Vector
 from slimfl.rng import generators
 from slimfl.training import LocalSchedule, LocalWork, local_schedule

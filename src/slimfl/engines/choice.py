@@ -52,8 +52,8 @@ def _flower(workload: Workload, network: nn.Module, grid: "Grid | None") -> Choi
     obstacle = why_not_flower()
     if obstacle is not None:
         raise RequestError(f"the flower engine cannot run this: {obstacle}")
-    from slimfl.engines.flower.connect import connector
-    from slimfl.engines.flower.engine import FlowerEngine
+    from slimfl.flower.connect import connector
+    from slimfl.flower.engine import FlowerEngine
 
     experiment = workload.experiment
     section = experiment.flower

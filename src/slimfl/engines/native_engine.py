@@ -16,7 +16,7 @@ from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
 from slimfl.engines.reordered import Orders, put_back
-from slimfl.naming import NO_OPTIONS
+from slimfl.experiment.naming import NO_OPTIONS
 from slimfl.nn import ULMobileNet, Vector
 from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
 

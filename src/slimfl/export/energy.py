@@ -1,6 +1,6 @@
 """Joules per image from multiply-adds: a convention that must be named, not a measurement.
 
-The numbers are those of the simulation (`slimfl.population.computing_energy`). Presets differ by
+The numbers are those of the simulation (`slimfl.devices.computing_energy`). Presets differ by
 two to three orders of magnitude; ratios between widths are the same in all. Memory accesses are
 left out.
 """
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slimfl.devices.computing_energy import ENERGY_PRESETS, PerOperation
 from slimfl.errors import RequestError
-from slimfl.population.computing_energy import ENERGY_PRESETS, PerOperation
 
 
 @dataclass(frozen=True)

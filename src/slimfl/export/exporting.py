@@ -22,9 +22,9 @@ from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import nn
 
-from slimfl.config import round_identity
 from slimfl.data import Dataset
 from slimfl.errors import RequestError, RunError
+from slimfl.experiment import round_identity
 from slimfl.export import energy, int8, onnx_file
 from slimfl.export.card import CARD, model_card
 from slimfl.export.deployable import (
@@ -52,11 +52,11 @@ from slimfl.export.picking import from_export
 from slimfl.export.policy import WidthPolicy, probabilities_of
 from slimfl.export.torch_source import module_name, rebuilt, source
 from slimfl.export.trained import Trained, load_trained
-from slimfl.federation.storage.run_folder import disk_errors
 from slimfl.files import write_atomically
 from slimfl.nn import multiply_adds
 from slimfl.report.figures import save
 from slimfl.report.figures.energy import energy_figure
+from slimfl.runs.storage.run_folder import disk_errors
 
 FORMATS = ("onnx", "torch", "safetensors")
 

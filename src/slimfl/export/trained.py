@@ -1,6 +1,6 @@
 """The trained model of a run folder.
 
-A folder may come from a stranger: its names are resolved by `slimfl.naming`, weights are
+A folder may come from a stranger: its names are resolved by `slimfl.experiment.naming`, weights are
 safetensors, and neither its method nor its channel is used.
 """
 
@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from slimfl.config import Experiment
 from slimfl.data import Dataset, load_section
 from slimfl.errors import RequestError
-from slimfl.federation import RunFolder, own
-from slimfl.federation.storage.fitting import KEPT, check_fits
-from slimfl.federation.storage.part_state import shapes
-from slimfl.federation.storage.run_folder import resume_command
+from slimfl.experiment import Experiment
 from slimfl.nn import build, flatten, load_flat
+from slimfl.round import RunFolder
+from slimfl.runs import own
+from slimfl.runs.storage.fitting import KEPT, check_fits
+from slimfl.runs.storage.part_state import shapes
+from slimfl.runs.storage.run_folder import resume_command
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The methods: what a device is asked to do, and how the server merges what arrives.
 
 One short file per method, each like its paper's pseudo-code. The round loop is written once, in
-`slimfl.federation`.
+`slimfl.round`.
 """
 
 from slimfl.methods.arrivals import Arrival, Arrivals, OnSums, Positions, RunningMean

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slimfl.devices import Device
 from slimfl.errors import RequestError
 from slimfl.nn import Vector
-from slimfl.population import Device
 
 #: The positions of some parameters in the flat vector; a slice if all of them.
 Positions = NDArray[np.int64] | slice

@@ -14,9 +14,9 @@ The reference averages by samples: set federation.average = "samples" for that.
 
 from dataclasses import dataclass
 
+from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
 from slimfl.methods.method import Assignment, Random
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.devices import Device
+from slimfl.experiment.naming import as_options
 from slimfl.methods.arrivals import Arrivals
-from slimfl.naming import as_options
 from slimfl.nn import ChannelOrder, Vector
-from slimfl.population import Device
 from slimfl.radio import Messages
 from slimfl.rng import generator
 from slimfl.training import LocalWork

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slimfl.errors import RequestError
+from slimfl.experiment.naming import construct, module_of, resolve
 from slimfl.methods.fjord import FjORD, FjORDWithDistillation
 from slimfl.methods.heterofl import HeteroFL, SHeteroFL
 from slimfl.methods.method import Method
@@ -13,7 +14,6 @@ from slimfl.methods.slimfl import SlimFL
 from slimfl.methods.split_mix import SplitMix
 from slimfl.methods.usnet import USNet
 from slimfl.methods.vanilla import Vanilla
-from slimfl.naming import construct, module_of, resolve
 
 #: The Vanilla FL of every width; accepted for any widths.
 VANILLA_ALL = "vanilla-all"

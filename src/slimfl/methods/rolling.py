@@ -14,10 +14,10 @@ No device trained a narrow width of the result, so only the full one is tested.
 
 from dataclasses import dataclass
 
+from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
 from slimfl.methods.method import Assignment, Random
 from slimfl.nn import ChannelOrder
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

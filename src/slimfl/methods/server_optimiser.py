@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import ServerSection
+from slimfl.devices import Device
+from slimfl.experiment import ServerSection
 from slimfl.methods.arrivals import Arrivals, Positions
 from slimfl.methods.method import Assignment, Method, Random, State
 from slimfl.nn import Vector
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from slimfl.devices import Device
 from slimfl.methods.arrivals import Arrivals
 from slimfl.methods.method import Assignment, Random, State
 from slimfl.nn import Vector
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

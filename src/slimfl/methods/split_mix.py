@@ -15,9 +15,9 @@ trained equally often. The reference takes the first from a shuffled cycle and d
 
 from dataclasses import dataclass
 
+from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
 from slimfl.methods.method import Assignment, Random
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ In pseudo-code::
 
 from dataclasses import dataclass
 
+from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
 from slimfl.methods.method import Assignment, Random
-from slimfl.population import Device
 
 
 @dataclass(frozen=True)

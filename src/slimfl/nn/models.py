@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from slimfl.config import OWN
 from slimfl.errors import RequestError
-from slimfl.naming import construct, resolve
+from slimfl.experiment import OWN
+from slimfl.experiment.naming import construct, resolve
 from slimfl.nn.initialisation import initialise
 from slimfl.nn.mlp import MLP
 from slimfl.nn.resnet import ResNet

@@ -13,7 +13,7 @@ from collections import OrderedDict
 
 from torch import Tensor, nn
 
-from slimfl.config.sections.model import MOST_WIDTHS
+from slimfl.experiment.sections.model import MOST_WIDTHS
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.norms import SlimBatchNorm2d
 from slimfl.nn.ul_mobilenet import checked_channels

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio.decoders import Reaches
 from slimfl.radio.fading import Fading, Gains, GaussianFading, Shadowed, shadow, shadow_gain
 from slimfl.radio.superposition import Floats

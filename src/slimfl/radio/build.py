@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from slimfl.config import OWN, RadioSection
 from slimfl.errors import RequestError
-from slimfl.naming import construct, resolve
+from slimfl.experiment import OWN, RadioSection
+from slimfl.experiment.naming import construct, resolve
 from slimfl.radio.adaptive import adaptive_channel
 from slimfl.radio.channel import Channel
 from slimfl.radio.fading import build_profile

@@ -7,7 +7,7 @@ A channel generates links and receives signals over them. It may keep state from
 from collections.abc import Sequence
 from typing import Protocol
 
-from slimfl.population import Population
+from slimfl.devices import Population
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.signals import Signal
 

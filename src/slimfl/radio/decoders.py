@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio.coding import Coding
 from slimfl.radio.superposition import Floats, sinr_target
 from slimfl.radio.units import from_db, to_db

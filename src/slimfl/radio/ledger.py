@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio.links import Links, Receptions
 from slimfl.radio.signals import Signal
 from slimfl.radio.units import watt

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio.attempts import Attempts
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.population import Population
+from slimfl.devices import Population
 from slimfl.radio.channel import Channel
 from slimfl.radio.downlink import DOWNLINK
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State

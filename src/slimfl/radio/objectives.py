@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 
 OBJECTIVES = ("bound", "delivered", "first-outage")
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio.attempts import Attempts
 from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn
 from slimfl.radio.fading import (

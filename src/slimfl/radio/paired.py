@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.noma import decode_pairs, two_device_probabilities
 from slimfl.radio.outage import OutageChannel, alike

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.rng import generator
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.population import Population
 from slimfl.radio.coding import Coding
 from slimfl.radio.decoders import Decoder, drawn
 from slimfl.radio.effective import at_effective_sinr, effective_sinr

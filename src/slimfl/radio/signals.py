@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio.best_split import best_split
 from slimfl.radio.coding import Coding
 from slimfl.radio.link import noise_to_power, section_probabilities

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from slimfl.config import EnergySection
+from slimfl.experiment import EnergySection
 from slimfl.radio.links import Receptions
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from slimfl.federation import RoundRecord
 from slimfl.results.energy import computing_counted, energy_words, round_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimfl.federation import RoundRecord
 from slimfl.results.axes import clock_s
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord
 
 
 @dataclass(frozen=True)

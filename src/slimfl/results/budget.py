@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from slimfl.federation import RoundRecord
 from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import accuracy_over
 from slimfl.results.statistics import Paired, paired
+from slimfl.round import RoundRecord
 
 
 @dataclass(frozen=True)

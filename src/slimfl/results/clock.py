@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slimfl.config import EnergySection, TimeSection
+from slimfl.experiment import EnergySection, TimeSection
 from slimfl.results.batteries import Moment, emptied
 from slimfl.results.energy import computing_counted, energy_words, sending_energy_j
 from slimfl.results.groups import Group

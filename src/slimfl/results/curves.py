@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from slimfl.federation import RoundRecord
 from slimfl.results.energy import round_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord
 
 #: Maximum number of points; more would only make a page slow.
 POINTS = 2000

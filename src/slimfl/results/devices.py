@@ -14,12 +14,12 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.federation import RoundRecord
-from slimfl.federation.reasons import NOT_ABLE
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
 from slimfl.results.run_summary import LAST
 from slimfl.results.seed_summary import Spread
+from slimfl.round import RoundRecord
+from slimfl.round.reasons import NOT_ABLE
 
 #: The share of devices that count as heard least.
 LEAST = 0.25

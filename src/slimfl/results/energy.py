@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slimfl.federation import RoundRecord
-from slimfl.population.computing_energy import presets_used
+from slimfl.devices.computing_energy import presets_used
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord
 
 
 def computing_counted(run: RunRecord) -> bool:

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from slimfl.config import Experiment
-from slimfl.federation.expected import expected_shares, has_formula
+from slimfl.devices import Population
+from slimfl.experiment import Experiment
 from slimfl.methods import method, method_names
-from slimfl.population import Population
 from slimfl.radio import build_channel
+from slimfl.round.expected import expected_shares, has_formula
 
 
 def expected_of(experiment: Experiment, provenance: dict[str, Any]) -> list[float] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from slimfl.config.short_names import short_name
+from slimfl.experiment.short_names import short_name
 from slimfl.extras import require
-from slimfl.federation import RoundRecord
 from slimfl.results.energy import sending_energy_j
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord
 
 if TYPE_CHECKING:
     from pandas import DataFrame

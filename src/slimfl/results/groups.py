@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimfl.config import CHANNELS, OWN
-from slimfl.naming import module_of
+from slimfl.experiment import CHANNELS, OWN
+from slimfl.experiment.naming import module_of
 from slimfl.results.records import RunRecord
 
 #: Keys that change the randomness, the speed or the place of a run, not what it is about.

@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from slimfl.config import Experiment
+from slimfl.devices import Population
 from slimfl.errors import RequestError
-from slimfl.federation import RoundRecord, RunFolder
-from slimfl.federation import own as own_objects
-from slimfl.federation.storage.run_folder import EXPERIMENT
+from slimfl.experiment import Experiment
 from slimfl.methods import method_names
-from slimfl.population import Population
+from slimfl.round import RoundRecord, RunFolder
+from slimfl.runs import own as own_objects
+from slimfl.runs.storage.run_folder import EXPERIMENT
 
 
 @dataclass(frozen=True)

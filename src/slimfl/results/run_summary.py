@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any, Self
 
-from slimfl.federation import RoundRecord, convergence, finished
 from slimfl.results.axes import clock_s
 from slimfl.results.batteries import Moment, emptied
 from slimfl.results.energy import computing_counted, energy_presets, sending_energy_j
 from slimfl.results.groups import BUILT_IN_CHANNEL
 from slimfl.results.learned import run_learned_above
 from slimfl.results.records import RunRecord
+from slimfl.round import RoundRecord, convergence, finished
 
 #: The number of last evaluated rounds whose mean is the final accuracy.
 LAST = 10

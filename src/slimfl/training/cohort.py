@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from slimfl.config import TrainingSection
+from slimfl.experiment import TrainingSection
 from slimfl.nn import Vector, at_width
 from slimfl.training.local import Images
 from slimfl.training.optimiser import optimiser

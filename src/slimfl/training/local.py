@@ -5,8 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from slimfl.config import TrainingSection
 from slimfl.data import Samples
+from slimfl.experiment import TrainingSection
 from slimfl.nn import FlatView, Vector, at_width
 from slimfl.rng import generator
 from slimfl.training.optimiser import export_state, import_state, optimiser

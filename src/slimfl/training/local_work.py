@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
-from slimfl.naming import NO_OPTIONS, Options
+from slimfl.experiment.naming import NO_OPTIONS, Options
 from slimfl.nn import ChannelOrder
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from slimfl.config import TrainingSection
+from slimfl.experiment import TrainingSection
 from slimfl.training.optimiser_state import OptimiserState
 
 

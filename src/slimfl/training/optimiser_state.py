@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import TrainingSection
+from slimfl.experiment import TrainingSection
 
 #: Arrays under PyTorch's own names.
 OptimiserState = dict[str, NDArray[np.float32]]

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import TrainingSection
 from slimfl.errors import RequestError
-from slimfl.naming import NO_OPTIONS, Options, as_options
+from slimfl.experiment import TrainingSection
+from slimfl.experiment.naming import NO_OPTIONS, Options, as_options
 from slimfl.rng import generator
 from slimfl.training.local_work import LocalWork
 from slimfl.training.steps import configured_step

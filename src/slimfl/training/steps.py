@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slimfl.config import TrainingSection
 from slimfl.errors import RequestError
-from slimfl.naming import NO_OPTIONS, Options, construct, resolve
+from slimfl.experiment import TrainingSection
+from slimfl.experiment.naming import NO_OPTIONS, Options, construct, resolve
 from slimfl.training.losses import hard_loss, soft_loss
 
 Forward = Callable[[int], Tensor]

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.radio.fading.model import GaussianFading
 from slimfl.radio.fading.nakagami import Nakagami
 from slimfl.radio.fading.none import NoFading

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.rng import generator
 
 Floats = NDArray[np.float64]

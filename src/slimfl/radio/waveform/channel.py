@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimfl.config import RadioSection
-from slimfl.population import Population
+from slimfl.devices import Population
+from slimfl.experiment import RadioSection
 from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.outage import OutageChannel, alike
 from slimfl.radio.selective import SelectiveChannel

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimfl.config import RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio.coding import Coding
 from slimfl.radio.superposition import Floats
 from slimfl.radio.waveform.cache import curve_of

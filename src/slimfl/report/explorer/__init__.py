@@ -1,6 +1,6 @@
 """`slimfl link --explore`: one page with sliders that says what a link lets through.
 
-The page computes by itself: `link.js` has the formulas of `slimfl.radio` and `slimfl.theory.bound`,
+The page computes by itself: `link.js` has the formulas of `slimfl.radio` and `slimfl.radio.bound`,
 `special.js` the functions that they need. Tests compare it with Python in a real browser.
 """
 
@@ -9,20 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from slimfl.config import RadioSection
 from slimfl.errors import RequestError
-from slimfl.radio import optimal_split, power_split, segment_rates
+from slimfl.experiment import RadioSection
+from slimfl.radio import bound, optimal_split, power_split, segment_rates
+from slimfl.radio.preference import splits_along
 from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
 from slimfl.report.pages.page_shell import asset, page_shell
-from slimfl.theory import bound
-from slimfl.theory.preference import splits_along
 
 #: In this order, each uses what stands before it.
 _SCRIPTS = ("special", "link", "drawing", "explorer")
 #: The most segments that the page has colours for.
 MOST_SEGMENTS = 5
-#: The limits of the advice, which the page takes from `slimfl.theory.bound`.
+#: The limits of the advice, which the page takes from `slimfl.radio.bound`.
 _LIMITS = ("MOST_ROUNDS", "NEGLIGIBLE", "TIE")
 #: What the page's sliders stand for; everything else must be as by default.
 _SLIDERS = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "fading", "rician_k_db",

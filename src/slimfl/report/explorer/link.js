@@ -1,6 +1,6 @@
-// One radio link: the formulas of slimfl.radio and slimfl.theory.bound, for segments of one rate.
+// One radio link: the formulas of slimfl.radio and slimfl.radio.bound, for segments of one rate.
 
-// The limits of the rule are those of slimfl.theory.bound.
+// The limits of the rule are those of slimfl.radio.bound.
 const { MOST_ROUNDS, NEGLIGIBLE, TIE } = JSON.parse(document.getElementById("slimfl-rule").textContent);
 
 const fromDb = (decibel) => 10 ** (decibel / 10);

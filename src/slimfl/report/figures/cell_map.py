@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.population import Population
+from slimfl.devices import Population
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import grid
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slimfl.config import CHANNELS, RadioSection
 from slimfl.errors import RequestError
+from slimfl.experiment import CHANNELS, RadioSection
 from slimfl.radio import (
     Messages,
     coding,
@@ -24,11 +24,11 @@ from slimfl.radio import (
     sinr_target,
     to_db,
 )
+from slimfl.radio.bound import TIE
+from slimfl.radio.preference import NO_METHOD, preference_map, splits_along
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas
 from slimfl.results.groups import title
-from slimfl.theory.bound import TIE
-from slimfl.theory.preference import NO_METHOD, preference_map, splits_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from slimfl import config
+from slimfl import experiment as config
 from slimfl.report.figures import colours
 from slimfl.report.pages import plots
 from slimfl.report.pages.cell_map import cell_map

@@ -1,0 +1,259 @@
+"""One experiment: its own keys, its sections, and what must fit between them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from slimfl.experiment.naming import module_of
+from slimfl.experiment.sections import (
+    CallbackSection,
+    DataSection,
+    EnergySection,
+    FederationSection,
+    FlowerSection,
+    ModelSection,
+    PopulationSection,
+    PrivacySection,
+    RadioSection,
+    Section,
+    ServerSection,
+    TimeSection,
+    TrainingSection,
+)
+from slimfl.experiment.sections.radio import MOST_RATE
+
+#: Placeholder for a network, dataset or channel that was given as an object, not by name.
+OWN = "own"
+
+#: Keys whose value names a part: built-in or `package.module:Name`, see `experiment.naming`.
+NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
+
+
+class Experiment(Section):
+    """One method under one seed: all that is needed to repeat a run."""
+
+    method: str = "slimfl"
+    """`slimfl`, `vanilla-0.5x` and the like, or `package.module:Name`."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
+    engine: Literal["auto", "torch", "native", "flower"] = "auto"
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d{1,3})?)$")] | None = None
+    """Where networks are trained: `cpu`, `cuda` (the torch engine on a GPU) or `cuda:1`; when
+    absent, the torch engine takes a GPU if there is one."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Cores to use; all when absent."""
+    method_options: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of a method of your own."""
+    callbacks: tuple[CallbackSection, ...] = ()
+    """Callbacks that watch the run and may end it, each with a `name` (`early-stopping` or
+    `package.module:Name`) with `options`."""
+    track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
+    """Trackers that also get the metrics; each needs the extra with its name."""
+    data: DataSection = Field(default_factory=DataSection)
+    model: ModelSection = Field(default_factory=ModelSection)
+    training: TrainingSection = Field(default_factory=TrainingSection)
+    radio: RadioSection = Field(default_factory=RadioSection)
+    federation: FederationSection = Field(default_factory=FederationSection)
+    server: ServerSection = Field(default_factory=ServerSection)
+    population: PopulationSection = Field(default_factory=PopulationSection)
+    time: TimeSection = Field(default_factory=TimeSection)
+    energy: EnergySection = Field(default_factory=EnergySection)
+    privacy: PrivacySection = Field(default_factory=PrivacySection)
+    flower: FlowerSection = Field(default_factory=FlowerSection)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _constants_in_private(cls, values: Any) -> Any:
+        """By default, a private run computes nothing from all devices' data."""
+        if not isinstance(values, dict) or not _has_noise(values.get("privacy")):
+            return values
+        data = values.get("data", {})
+        if isinstance(data, dict):
+            return {**values, "data": {"normalise": "centred", **data}}
+        if isinstance(data, DataSection) and "normalise" not in data.model_fields_set:
+            return {**values, "data": data.model_copy(update={"normalise": "centred"})}
+        return values
+
+    @model_validator(mode="after")
+    def _one_value_per_segment(self) -> Experiment:
+        count = len(self.model.widths)
+        for key, values in (
+            ("training.weights", self.training.weights),
+            ("radio.split", self.radio.split),
+            ("radio.split_weights", self.radio.split_weights),
+            ("radio.spectral_efficiency", self.radio.spectral_efficiency),
+        ):
+            if isinstance(values, tuple) and len(values) != count:
+                raise ValueError(f"{key} has {len(values)} values for {count} widths; give {count}")
+        return self
+
+    @model_validator(mode="after")
+    def _options_are_for_parts_of_your_own(self) -> Experiment:
+        for key, name, options in (
+            ("method_options", self.method, self.method_options),
+            ("training.options", self.training.algorithm, self.training.options),
+            ("radio.options", self.radio.model, self.radio.options),
+        ):
+            if options and name != OWN and module_of(name) is None:
+                raise ValueError(
+                    f"{key} works only with your own part, and {name!r} takes no options; omit it"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _tests_are_within_the_run(self) -> Experiment:
+        for key in ("evaluate_all_from", "average_last"):
+            value = getattr(self.federation, key)
+            if value is not None and value > self.rounds:
+                raise ValueError(
+                    f"federation.{key} is {value} and the run has {self.rounds} rounds; give at "
+                    f"most {self.rounds}, or more rounds"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _convergence_can_be_reached(self) -> Experiment:
+        section, never = self.federation, "federation.stop_on_convergence can never stop this run: "
+        if not section.stop_on_convergence:
+            return self
+        window = section.convergence_window
+        if window > self.rounds:
+            raise ValueError(
+                f"{never}a window of {window} rounds does not fit into {self.rounds}; give a "
+                f"federation.convergence_window of {self.rounds} at most, or more rounds"
+            )
+        # the last round is always evaluated; no window can contain more evaluations than these
+        before = range(self.rounds - 1, 0, -1)
+        evaluated_before = next((number for number in before if section.tests(number)), 0)
+        if evaluated_before == 0 or self.rounds - evaluated_before >= window:
+            raise ValueError(
+                f"{never}no window of {window} rounds has two evaluations; lower "
+                "federation.evaluate_every or raise federation.convergence_window"
+            )
+        if section.convergence_accuracy == 1:
+            raise ValueError(
+                f"{never}no mean accuracy is above 1; give a federation.convergence_accuracy "
+                "below 1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _rate_of_all_segments(self) -> Experiment:
+        rate = self.radio.spectral_efficiency
+        total = sum(rate) if isinstance(rate, tuple) else rate * len(self.model.widths)
+        if total > MOST_RATE:
+            raise ValueError(
+                f"radio.spectral_efficiency is {total:g} bit/s/Hz for all segments together; "
+                f"it must be at most {MOST_RATE:g}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _only_in_a_deployment(self) -> Experiment:
+        for key, value in (("data.partition", "own"), ("radio.gains", "measured")):
+            section, _, name = key.partition(".")
+            if getattr(getattr(self, section), name) == value and self.engine != "flower":
+                raise ValueError(f'{key} = "{value}" needs real devices; use the engine flower')
+        return self
+
+    @model_validator(mode="after")
+    def _own_models_are_kept_here(self) -> Experiment:
+        if self.radio.downlink_missed == "own-model" and self.engine == "flower":
+            raise ValueError(
+                'radio.downlink_missed = "own-model" needs an engine in this process: devices of '
+                "the flower engine keep no model; use engine auto, torch or native"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _split_per_device_of_rayleigh_links(self) -> Experiment:
+        if self.radio.split == "learned" and self.time.mode == "asynchronous":
+            raise ValueError(
+                'radio.split = "learned" learns round by round; choose another time.mode than '
+                '"asynchronous", or radio.split = "per-device"'
+            )
+        if self.radio.split == "per-device" and self.radio.gains == "measured":
+            raise ValueError(
+                'radio.split = "per-device" needs the mean gain, which is unknown if devices '
+                "measure their own; give one split for all devices"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _absent_devices_are_counted_alike(self) -> Experiment:
+        if self.federation.absent == "stale":
+            if self.time.mode == "asynchronous" or self.privacy.clip_norm is not None:
+                raise ValueError(
+                    'federation.absent = "stale" needs common rounds and no privacy: asynchronous '
+                    "devices have no round for which an earlier update could stand in, and an "
+                    "update that is used again would need noise again; take federation.absent = "
+                    '"skip"'
+                )
+        elif self.federation.absent != "skip" and (
+            self.federation.average == "samples" or self.privacy.clip_norm is not None
+        ):
+            raise ValueError(
+                "federation.absent needs federation.average = uniform and no privacy: the number "
+                "of samples of an absent device, and the noise it needs, are unknown"
+            )
+        elif (
+            self.federation.absent != "skip"
+            and self.time.mode == "asynchronous"
+            and self.time.buffer_counts == "arrivals"
+        ):
+            raise ValueError(
+                f'federation.absent = "{self.federation.absent}" counts uploads that were lost, '
+                'and time.buffer_counts = "arrivals" does not; take time.buffer_counts = "uploads" '
+                'or federation.absent = "skip"'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _time_suits_the_rest(self) -> Experiment:
+        if self.time.mode != "wait-for-all" and self.privacy.clip_norm is not None:
+            raise ValueError(
+                'privacy needs time.mode = "wait-for-all": the time that a device takes depends on '
+                "its number of samples, and so would the choice of devices"
+            )
+        if self.time.mode == "asynchronous" and self.radio.downlink == "lossy":
+            raise ValueError(
+                'radio.downlink = "lossy" is decided once per round, but asynchronous devices have '
+                "no common rounds; choose another time.mode"
+            )
+        if self.time.mode == "asynchronous" and self.radio.users_per_slot > 1:
+            raise ValueError(
+                "radio.users_per_slot = 2 pairs the devices of a round, but asynchronous devices "
+                "have no common rounds; choose another time.mode, or radio.users_per_slot = 1"
+            )
+        if self.time.mode == "asynchronous" and self.radio.changes_with_memory is not None:
+            key, without = self.radio.changes_with_memory
+            raise ValueError(
+                f"{key} correlates common rounds, but asynchronous devices have none; set it to "
+                f"{without}, or choose another time.mode"
+            )
+        for key in ("first", "concurrency"):
+            wanted = getattr(self.time, key)
+            if wanted is not None and wanted > self.federation.devices:
+                raise ValueError(
+                    f"time.{key} is {wanted} and there are {self.federation.devices} devices; "
+                    f"give at most {self.federation.devices}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _equal_devices_in_private(self) -> Experiment:
+        if self.privacy.clip_norm is not None and self.federation.average == "samples":
+            raise ValueError(
+                "privacy needs federation.average = uniform: otherwise the weight of a device "
+                "would reveal its number of samples"
+            )
+        return self
+
+
+def _has_noise(privacy: Any) -> bool:
+    """True if a privacy section, validated or not, asks for noise; clipping alone hides nothing."""
+    key = "noise_multiplier"
+    value = privacy.get(key) if isinstance(privacy, dict) else getattr(privacy, key, None)
+    return value not in (None, 0)

@@ -1,0 +1,178 @@
+"""A mistake in an experiment as one sentence that says what to change."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import pydantic
+from pydantic import BaseModel
+
+from slimfl.errors import RequestError
+from slimfl.experiment.experiment import Experiment
+from slimfl.experiment.sections import Section
+
+#: Maximum length of a text (a path), depth of nested lists, and number of values.
+MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
+
+
+def reject_oversized(values: dict[str, Any]) -> None:
+    """Refuse huge, deep or unprintable values, which no key takes, before validation."""
+    left = MOST_VALUES
+    waiting: list[tuple[str, Any, int]] = [("", values, 0)]
+    while waiting:
+        dotted, value, depth = waiting.pop()
+        left -= 1
+        problem = _unreasonable(value) or (depth > MOST_DEPTH and "is nested too deeply")
+        if problem or left < 0:
+            shown = shortened(repr(dotted)) if dotted else "the experiment"
+            raise RequestError(f"{shown} {problem or 'has too many values'}; give it another value")
+        items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else ()
+        if isinstance(value, list | tuple):
+            items = ((str(i), one) for i, one in enumerate(value[: left + 1], 1))
+        for key, inside in items:
+            waiting.append((".".join(filter(None, (dotted, str(key)))), inside, depth + 1))
+
+
+def _unreasonable(value: Any) -> str | None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "is a number of more than 64 bits"
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str):
+        if len(value) > MOST_CHARACTERS:
+            return f"has more than {MOST_CHARACTERS:,} characters"
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+            return "has control characters, or some that are not Unicode"
+    return None
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a text that may be long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def reject_misplaced(
+    values: dict[str, Any],
+    model: type[BaseModel] = Experiment,
+    where: tuple[str, ...] = (),
+) -> None:
+    """Refuse unknown keys and suggest the nearest known one."""
+    for key, value in values.items():
+        field = model.model_fields.get(key)
+        dotted = ".".join((*where, key))
+        if field is None:
+            shown = shortened(repr(dotted))
+            raise RequestError(f"unknown key {shown}{_nearest(dotted, [*model.model_fields])}")
+        section = field.annotation
+        if isinstance(value, bool) and section is not bool:
+            choices = choices_of(field.annotation)
+            quoted = " or ".join(f'"{choice}"' for choice in choices) or "a value"
+            raise RequestError(f"{dotted}: must not be true or false; give it {quoted}")
+        if isinstance(section, type) and issubclass(section, Section):
+            if not isinstance(value, dict):
+                raise RequestError(f"{dotted!r} is a section; give keys inside it")
+            reject_misplaced(value, section, (*where, key))
+
+
+def _nearest(dotted: str, siblings: list[str]) -> str:
+    """The known key closest to a mistyped one: beside it, anywhere, or by its last part."""
+    parent, _, last = dotted.rpartition(".")
+    beside = difflib.get_close_matches(last, siblings, 1, 0.75)
+    if beside:
+        return f"; did you mean {'.'.join(filter(None, (parent, beside[0])))!r}?"
+    known = known_keys()
+    by_last: dict[str, str] = {}
+    for key in known:
+        by_last.setdefault(key.rpartition(".")[2], key)
+    near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
+        by_last[k] for k in difflib.get_close_matches(last, by_last, 1)
+    ]
+    return f"; did you mean {near[0]!r}?" if near else "; `slimfl keys` lists the keys"
+
+
+def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
+    """Every dotted key of an experiment."""
+    keys = []
+    for name, field in model.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, Section):
+            keys += known_keys(section, (*where, name))
+        else:
+            keys.append(".".join((*where, name)))
+    return keys
+
+
+def sentence(error: pydantic.ValidationError) -> str:
+    """The first error in the user's terms: which key, what it must be, what it is."""
+    first = _blamed(error)
+    field: Any = None
+    parts: list[str] = []
+    model: Any = Experiment
+    for part in first["loc"]:
+        # pydantic appends the tried branch of a union to the location, after the user's key
+        if isinstance(part, int) or not hasattr(model, "model_fields"):
+            break
+        field = model.model_fields.get(part)
+        if field is None:
+            break
+        parts.append(str(part))
+        model = field.annotation
+    message: str = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    if not parts or (first["type"] == "value_error" and " " in message and "must" not in message):
+        return message
+    given = first.get("input")
+    choices = choices_of(field.annotation) if field else []
+    if len(choices) > 1 and isinstance(given, str):
+        message = f"must be one of {', '.join(choices)}"
+    message = _PLAIN_WORDS.get(first["type"], message)
+    dotted = ".".join(parts)
+    if first["type"] == "tuple_type" and dotted in _LISTS:
+        message += f"; on the command line, for example --set {dotted}={_LISTS[dotted]}"
+    shown = "" if isinstance(given, dict) else f" (it is {shortened(repr(given))})"
+    return f"{dotted}: {message}{shown}"
+
+
+def choices_of(annotation: Any) -> list[str]:
+    """The words that a key accepts, if it accepts one of a list of words."""
+    return [choice for choice in get_args(annotation) if isinstance(choice, str)]
+
+
+#: Replacements for pydantic's messages that mention Python types.
+_PLAIN_WORDS = {
+    "tuple_type": "must be a list, in square brackets",
+    "missing": "must have 2 values",
+    "too_long": "must have 2 values",
+    "path_type": "must be the path of a folder",
+}
+
+
+#: Lists as one types them after `--set`, where numbers need no brackets.
+_LISTS = {
+    "model.widths": "0.5,1.0",
+    "radio.split": "0.8,0.2",
+    "radio.split_weights": "1,2",
+    "training.weights": "0.5,0.5",
+    "training.betas": "0.9,0.999",
+    "server.betas": "0.9,0.99",
+    "track": "\"['tensorboard']\"",
+}
+
+
+def _blamed(error: pydantic.ValidationError) -> Any:
+    """Among the errors of a union's branches, the one about an element of the given list."""
+    errors = error.errors()
+    same_key = [e for e in errors if e["loc"][:2] == errors[0]["loc"][:2]]
+    listed = (e for e in same_key if any(isinstance(p, int) for p in e["loc"]))
+    number_for_list = (
+        e
+        for e in same_key
+        if e["type"] == "tuple_type"
+        and errors[0]["type"] == "literal_error"
+        and isinstance(e["input"], int | float)
+    )
+    return next(listed, None) or next(number_for_list, errors[0])

@@ -1,0 +1,51 @@
+"""The ClientApp, which runs on a device."""
+
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from slimfl.flower.device import Equipment, Workbench
+from slimfl.flower.messages import CONFIG, Order
+
+client_app = ClientApp()
+
+#: The same for a simulation, where the server's process started this one.
+simulated_app = ClientApp()
+
+_workbench = Workbench()
+
+
+@client_app.train()
+def train(message: Message, context: Context) -> Message:
+    """Carry out the server's order."""
+    answer = _workbench.work(Order.read(message.content), equipment(context))
+    return Message(answer.record(), reply_to=message)
+
+
+@simulated_app.train()
+def train_simulated(message: Message, context: Context) -> Message:
+    """Carry out the server's order as the device that it names."""
+    answer = _workbench.work(Order.read(message.content), Equipment(simulated=True))
+    return Message(answer.record(), reply_to=message)
+
+
+@client_app.query()
+def who(message: Message, context: Context) -> Message:
+    """Tell the server which device this is."""
+    told = equipment(context).number
+    record = ConfigRecord({"device": -1 if told is None else told})
+    return Message(RecordDict({CONFIG: record}), reply_to=message)
+
+
+def equipment(context: Context) -> Equipment:
+    """The device's equipment from the node's configuration."""
+    node = context.node_config
+    number, data_dir, gain_file = (node.get(k) for k in ("partition-id", "data-dir", "gain-file"))
+    models = str(node.get("models", "")).split(",")
+    return Equipment(
+        number=number if isinstance(number, int) else None,
+        data_dir=Path(str(data_dir)) if data_dir else None,
+        gain_file=Path(str(gain_file)) if gain_file else None,
+        models=tuple(name.strip() for name in models if name.strip()),
+    )

@@ -1,0 +1,257 @@
+"""The results of runs for notebooks: numbers, a data frame, a figure, the trained network."""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, overload
+
+from torch import nn
+
+from slimfl.experiment import Experiment
+from slimfl.errors import RequestError
+from slimfl.round import RoundRecord
+from slimfl.nn import Vector
+from slimfl.nn.sub_network import standalone
+from slimfl.report.figures import accuracy_figure
+from slimfl.results import RunRecord, title
+from slimfl.results.energy import sending_energy_j
+from slimfl.results.frames import frame, round_rows, run_rows
+from slimfl.results.groups import channel_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+#: The final global model, flat, and the network with it.
+Trained = tuple[Vector, nn.Module]
+
+
+class ByWidth(dict[str, float]):
+    """Numbers by the name of a width, `0.5x`, which are also found by the number 0.5."""
+
+    def __missing__(self, width: object) -> float:
+        name = width_name(width)
+        if name == width:
+            raise KeyError(f"there is no width {width!r}; choose from {', '.join(self) or 'none'}")
+        return self[name]
+
+    def __contains__(self, width: object) -> bool:
+        return super().__contains__(width_name(width))
+
+    def get(self, width: Any, default: Any = None) -> Any:
+        """The number of a width, or the default."""
+        return super().get(width_name(width), default)
+
+
+def width_name(width: Any) -> str:
+    """The name of a width given by name or as a number: `0.5x` for 0.5."""
+    return f"{float(width)}x" if isinstance(width, int | float) else str(width)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """One run: the experiment, its rounds, and the trained network."""
+
+    experiment: Experiment
+    lines: list[RoundRecord]
+    """One per round, as in metrics.jsonl."""
+    folder: Path | None
+    """The run folder; None for a run that stayed in memory."""
+    provenance: dict[str, Any]
+    """Versions, the checksum of the data, and fingerprints of your own objects."""
+    trained: Callable[[], Trained] = field(repr=False)
+    """Returns the final model; a loaded run reads it only then."""
+
+    @cached_property
+    def _trained(self) -> Trained:
+        return self.trained()
+
+    @property
+    def parameters(self) -> Vector:
+        """The final global model, flat."""
+        return self._trained[0]
+
+    @property
+    def network(self) -> nn.Module:
+        """The network with these parameters; `at` gives one of its widths."""
+        return self._trained[1]
+
+    def at(self, width: float | str) -> nn.Module:
+        """The sub-network of a width as an ordinary `nn.Module` without the other weights."""
+        widths = {f"{one}x": one for one in self.experiment.model.widths}
+        name = width_name(width)
+        if name not in widths:
+            raise RequestError(f"this run has the widths {', '.join(widths)}, not {width}")
+        return standalone(self.network, widths[name]).eval()
+
+    @property
+    def final_accuracy(self) -> ByWidth:
+        """Test accuracy of every width after the last evaluated round: `["0.5x"]` or `[0.5]`."""
+        evaluated = [line.accuracy for line in self.lines if line.accuracy]
+        return ByWidth(evaluated[-1] if evaluated else {})
+
+    @property
+    def energy_j(self) -> float:
+        """Transmit energy of all devices in all rounds, also of uploads that were cut off."""
+        return sending_energy_j(self.lines)
+
+    @property
+    def airtime_s(self) -> float:
+        """Time on the air, added up over devices and rounds."""
+        return sum(line.airtime_s for line in self.lines)
+
+    def to_frame(self) -> DataFrame:
+        """One row per round, as a pandas data frame.
+
+        Values per width are columns such as `accuracy_0.5x`, values per segment `delivered_1` and
+        so on. Lists of devices become their lengths.
+        """
+        return frame(round_rows([self.record]))
+
+    def plot(self) -> Figure:
+        """Accuracy over the rounds, as a matplotlib figure."""
+        return _shown(accuracy_figure([self.record]))
+
+    @property
+    def record(self) -> RunRecord:
+        """The run as reports read it."""
+        return RunRecord(
+            self.folder or Path(), self.experiment, self.provenance, self.lines, class_counts=[]
+        )
+
+    def _facts(self) -> dict[str, str]:
+        asked, done = self.experiment.rounds, len(self.lines)
+        return {
+            "method": title(self.experiment.method),
+            "seed": str(self.experiment.seed),
+            "channel": channel_words(self.record).removesuffix(" channel"),
+            "rounds": str(done) if done == asked else f"{done} of {asked}",
+            **{width: f"{accuracy:.1%}" for width, accuracy in self.final_accuracy.items()},
+            "energy": f"{self.energy_j:.3g} J",
+            "airtime": f"{self.airtime_s:.3g} s",
+        }
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        accuracies = ", ".join(f"{w} {facts[w]}" for w in self.final_accuracy) or "not tested"
+        return (
+            f"Run({facts['method']}, seed {facts['seed']}, {facts['channel']} channel, "
+            f"{facts['rounds']} rounds: {accuracies})"
+        )
+
+    def _repr_html_(self) -> str:
+        return _table([self._facts()])
+
+
+class Runs(Sequence[Run]):
+    """Several runs, in the order in which they were asked for."""
+
+    def __init__(self, runs: Sequence[Run], folder: Path | None = None) -> None:
+        self._runs, self.folder = list(runs), folder
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        if isinstance(index, slice):
+            return self._some(self._runs[index])
+        return self._runs[index]
+
+    def where(self, **values: Any) -> Runs:
+        """The runs that have these settings: `runs.where(method="slimfl", alpha=0.1)`."""
+        rows = run_rows(self._records)
+        for key in values:
+            if any(key not in row for row in rows):
+                known = ", ".join(rows[0]) if rows else "none"
+                raise RequestError(f"these runs do not differ in {key!r}; choose from {known}")
+        fitting = [
+            run
+            for run, row in zip(self._runs, rows, strict=True)
+            if all(row[key] == value for key, value in values.items())
+        ]
+        return self._some(fitting)
+
+    def _some(self, runs: list[Run]) -> Runs:
+        some = Runs(runs, self.folder)
+        some.__dict__.update({k: v for k, v in self.__dict__.items() if k not in some.__dict__})
+        return some
+
+    @property
+    def _records(self) -> list[RunRecord]:
+        return [run.record for run in self._runs]
+
+    @property
+    def final_accuracy(self) -> ByWidth:
+        """The mean over the runs, for widths that all of them tested."""
+        each = [run.final_accuracy for run in self._runs]
+        common = [width for width in each[0] if all(width in one for one in each)] if each else []
+        return ByWidth({width: fmean(one[width] for one in each) for width in common})
+
+    def to_frame(self) -> DataFrame:
+        """One row per run and round, with columns for settings that differ between the runs."""
+        return frame(round_rows(self._records))
+
+    def summary(self) -> DataFrame:
+        """One row per run: the settings that differ, final accuracies, energy and airtime."""
+        return frame(run_rows(self._records))
+
+    def plot(self) -> Figure:
+        """Accuracy over the rounds, by method; the band is from the lowest to the highest seed."""
+        if not self._runs:
+            raise RequestError("there are no runs to plot")
+        return _shown(accuracy_figure(self._records))
+
+    def __repr__(self) -> str:
+        inside = "".join(f"\n  {run!r}," for run in self._runs[:20])
+        more = f"\n  and {len(self) - 20} more" if len(self) > 20 else ""
+        return f"Runs({len(self)} runs:{inside}{more})"
+
+    def _repr_html_(self) -> str:
+        differing = run_rows(self._records)
+        fixed = {"method", "seed", "rounds", "airtime_s", "energy_j", "channel"}
+        rows = []
+        for run, row in zip(self._runs, differing, strict=True):
+            extra = {
+                key: str(value)
+                for key, value in row.items()
+                if key not in fixed and not key.startswith("accuracy_")
+            }
+            facts = run._facts()
+            rows.append({**{k: facts[k] for k in ("method", "seed", "channel")}, **extra, **facts})
+        return _table(rows)
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    """An HTML table; everything is escaped, as names may come from a stranger's run folder."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(row.get(key, ''))}</td>" for key in columns) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(figure: Figure) -> Figure:
+    """A figure that a notebook displays, also without pyplot and its backends."""
+
+    def png() -> bytes:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
+
+    figure._repr_png_ = png  # type: ignore[attr-defined]
+    return figure

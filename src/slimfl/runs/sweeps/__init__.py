@@ -1,0 +1,22 @@
+"""Many runs in parallel: on the cores of this machine, or on a Ray cluster.
+
+A job is a run folder and the experiment to finish in it. Its results do not depend on where or when
+it runs, or on what else runs.
+"""
+
+from slimfl.runs.sweeps.datasets import shared_dataset
+from slimfl.runs.sweeps.job import Job, beginning, complete, is_complete, same_rounds
+from slimfl.runs.sweeps.run import check_place, run_jobs
+from slimfl.runs.sweeps.watching import Watcher
+
+__all__ = [
+    "Job",
+    "Watcher",
+    "beginning",
+    "check_place",
+    "complete",
+    "is_complete",
+    "run_jobs",
+    "same_rounds",
+    "shared_dataset",
+]

@@ -1,0 +1,219 @@
+"""Contradictions in a request: the same answer from a file, `--set`, flags, grids and Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tomli_w
+from torch import nn
+
+import slimfl
+from slimfl import experiment as config
+from slimfl.errors import RequestError
+from slimfl.experiment.loading import RIVALS
+from slimfl.experiment.short_names import SHORT_NAMES, short_name
+
+#: For every key with rivals a value that no rival agrees with, and what else it needs.
+VALUES = {
+    "radio.channel": "good",
+    "radio.noise_dbm": -41.0,
+    "radio.noise_density_dbm_hz": -174.0,
+    "radio.fading_correlation": 0.5,
+    "radio.doppler_hz": 2.0,
+    "training.epochs": 2,
+    "training.steps": 3,
+    "population.preset": "cell",
+    "population.file": "devices.csv",
+    "population.classes": [{"name": "one"}],
+}
+NEEDED = {"radio.fading_process": "ar1"}
+PAIRS = [pair for rivals in RIVALS for pair in itertools.permutations(rivals, 2)]
+FLAGS = {**SHORT_NAMES, "seed": "seed", "rounds": "rounds", "engine": "engine"}
+
+
+def needed(pair):
+    return NEEDED if "radio.doppler_hz" in pair else {}
+
+
+def as_text(key, value):
+    literal = " ".join(tomli_w.dumps({"v": value}).split())
+    if isinstance(value, list):
+        literal = "v = [{name = 'one'}]"  # the only list; the library writes it over several lines
+    return f"{key}={literal.removeprefix('v = ')}"
+
+
+def tree_of(values):
+    tree = {}
+    config.change(tree, values)
+    return tree
+
+
+def write(path, values):
+    path.write_text(tomli_w.dumps(tree_of(values)))
+    return path
+
+
+def from_file(values, here, folder):
+    return lambda: config.load(write(folder / "e.toml", values))
+
+
+def by_set(values, here, folder):
+    return lambda: command(here, [w for k, v in values.items() for w in ("--set", as_text(k, v))])
+
+
+def by_flag(values, here, folder):
+    words = []
+    for key, value in values.items():
+        short = next((name for name, one in FLAGS.items() if one == key), None)
+        as_set = ["--set", as_text(key, value)]
+        words += as_set if short is None else [f"--{short.replace('_', '-')}", str(value)]
+    return lambda: command(here, words)
+
+
+def by_grid(values, here, folder):
+    words = []
+    for key, value in values.items():
+        words += ["--grid", as_text(key, value)]
+    return lambda: command(here, words)
+
+
+def in_python(values, here, folder):
+    return lambda: slimfl.run(**{short_name(k).replace(".", "__"): v for k, v in values.items()})
+
+
+def in_sweep(values, here, folder):
+    lists = {
+        short_name(k).replace(".", "__"): [tuple(v) if isinstance(v, list) else v]
+        for k, v in values.items()
+    }
+    return lambda: slimfl.sweep(**lists)
+
+
+def in_overrides(values, here, folder):
+    return lambda: slimfl.run(overrides=[as_text(k, v) for k, v in values.items()])
+
+
+WAYS = [from_file, by_set, by_flag, by_grid, in_python, in_sweep, in_overrides]
+
+
+def command(here, words):
+    status, out, error = here("run", *words)
+    assert (status, out, error.count("\n")) == (2, "", 1), error
+    raise RequestError(error.removeprefix("slimfl: ").rstrip("\n"))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run the command in an empty folder."""
+    from slimfl.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["slimfl", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def refusals(values, here, folder):
+    found = set()
+    for way in WAYS:
+        with pytest.raises(RequestError) as caught:
+            way(values, here, folder)()
+        found.add(str(caught.value))
+    return found
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="+".join)
+def test_rivals_in_one_request_are_refused_by_every_way_with_one_sentence(pair, here, tmp_path):
+    (sentence,) = refusals({**needed(pair), **{key: VALUES[key] for key in pair}}, here, tmp_path)
+    assert all(key in sentence for key in pair), sentence
+    assert not list(tmp_path.glob("run*"))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="+".join)
+def test_a_rival_replaces_what_the_file_says(pair, tmp_path):
+    before, after = pair
+    file = write(tmp_path / "e.toml", {**needed(pair), before: VALUES[before]})
+    given = tree_of({**needed(pair), after: VALUES[after]})
+    alone = config.build(given)
+    assert config.load(file, [as_text(after, VALUES[after])]) == [alone]
+    assert config.load(file, **{after.replace(".", "__"): VALUES[after]}) == [alone]
+    # a folder's own file has every value, also those that come from a preset
+    file.write_text(config.dump(config.load(file)[0]))
+    assert config.load(file, [as_text(after, VALUES[after])]) == [alone]
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other"),
+    [("seed", 0, 1), ("rounds", 2, 3), ("training.steps", 3, 4), ("data.alpha", 0.1, 1.0),
+     ("radio.channel", "good", "poor"), ("radio.shadowing_db", 3.0, 4.0)],
+)  # fmt: skip
+def test_a_key_with_two_values_is_refused_whatever_the_order(key, one, other, here):
+    name = key.replace(".", "__")
+    flag = next((f"--{short.replace('_', '-')}" for short, k in FLAGS.items() if k == key), None)
+    ways = {"set": lambda v: ["--set", as_text(key, v)], "grid": lambda v: ["--grid", f"{key}={v}"]}
+    if flag:
+        ways["flag"] = lambda v: [flag, str(v)]
+    for way, again in itertools.product(ways.values(), repeat=2):
+        for a, b in ((one, other), (other, one)):
+            with pytest.raises(
+                RequestError, match=r"is given twice, as .* and as .*; give it once"
+            ):
+                command(here, [*way(a), *again(b)])
+    for a, b in ((one, other), (other, one)):
+        with pytest.raises(RequestError, match=f"{key} is given twice"):
+            slimfl.run(overrides=[as_text(key, a)], **{name: b})
+        with pytest.raises(RequestError, match=f"{key} is given twice"):
+            slimfl.run(overrides=[as_text(key, a), as_text(key, b)])
+
+
+def test_what_agrees_is_no_contradiction(tmp_path):
+    (one,) = config.load(None, ["radio.channel=poor", "data.alpha=1"], noise_dbm=-40, alpha=1.0)
+    assert (one.radio.channel, one.radio.noise_dbm, one.data.alpha) == ("poor", -40, 1)
+    config.load(None, ["model.widths=0.5,1.0", "seed=3"], widths=[0.5, 1], seed=[3])
+    config.load(None, ["method=slimfl"], method=["slimfl"])
+
+
+def test_a_section_given_as_a_table_is_its_keys(tmp_path):
+    file = write(tmp_path / "e.toml", {"training.epochs": 2, "training.batch_size": 4})
+    (one,) = config.load(file, training={"steps": 3})
+    assert (one.training.steps, one.training.batch_size) == (3, 4)
+    for given in ({"training": {"epochs": 1}, "steps": 3}, {"steps": 3, "training": {"epochs": 1}}):
+        with pytest.raises(RequestError, match=r"training\.epochs or training\.steps, not both"):
+            config.load(**given)
+    with pytest.raises(RequestError, match=r"model\.options or model\.options\.bias, not both"):
+        config.load(None, ["model.options.bias=true", "model.options={a = 1}"])
+
+
+@pytest.mark.parametrize("name", SHORT_NAMES)
+def test_a_short_name_is_the_key_as_option_keyword_and_with_set(name, here, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        config, "load", lambda *a, **v: asked.append(config.asked(a[1], v)) or 1 / 0
+    )
+    for words in (["--set", f"{name}=1"], [f"--{name.replace('_', '-')}", "1"]):
+        with pytest.raises(ZeroDivisionError):
+            here("run", *words)
+    with pytest.raises(ZeroDivisionError):
+        slimfl.run(**({} if name in ("dataset", "channel") else {name: 1}), overrides=[f"{name}=1"])
+    assert all(SHORT_NAMES[name] in each for each in asked)
+
+
+def test_an_object_and_a_name_for_the_same_part_are_refused():
+    data = slimfl.data.Dataset.from_arrays(*_arrays())
+    with pytest.raises(
+        RequestError, match=r"give dataset= as an object or data\.dataset, not both"
+    ):
+        slimfl.run(dataset=data, data__dataset="mnist")
+    network = slimfl.slimmable(nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.Linear(8, 2)))
+    with pytest.raises(RequestError, match=r"give network= as an object or model\.name, not both"):
+        slimfl.run(network=network, overrides=["model.name=mlp"])
+
+
+def _arrays():
+    images, labels = np.zeros((8, 4, 4, 1), np.uint8), np.arange(8) % 2
+    return images, labels, images, labels

@@ -1,0 +1,438 @@
+"""The kit on disk: keys, certificates and scripts."""
+
+import os
+import socket
+import ssl
+import stat
+import subprocess
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+from federations import free_ports
+
+from slimfl.errors import RequestError, RunError
+from slimfl.flower.bundle import bundle, files
+from slimfl.flower.kit import Kit, lay_out
+from slimfl.flower.kit.processes import Processes
+from slimfl.flower.superlink import SuperLink
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kit") / "federation"
+    return lay_out(folder, 3, "fl.example.org", 9443, device_port=20000, data_dir=folder / "data")
+
+
+def test_private_keys_are_readable_by_their_owner_alone(kit):
+    keys = sorted(kit.path.rglob("*.key"))
+    assert [str(key.relative_to(kit.path)) for key in keys] == [
+        "ca/ca.key", "device-0/node.key", "device-1/node.key", "device-2/node.key",
+        "server/superlink.key",
+    ]  # fmt: skip
+    for key in keys:
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+
+
+def test_private_keys_stand_where_they_are_needed_and_nowhere_else(kit):
+    def joined(file):
+        return "".join(line for line in file.read_text().splitlines() if "-----" not in line)
+
+    bodies = {key: joined(key) for key in kit.path.rglob("*.key")}
+    assert len(set(bodies.values())) == len(bodies) >= kit.devices
+    for file in kit.path.rglob("*"):
+        if file.is_file():
+            holds = [key for key, body in bodies.items() if body in joined(file)]
+            assert holds in ([], [file])
+
+
+def test_the_server_is_known_by_its_name_and_on_its_own_machine(kit):
+    certificate = x509.load_pem_x509_certificate((kit.server / "superlink.crt").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["fl.example.org", "localhost"]
+    assert [str(a) for a in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
+    assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    authority = x509.load_pem_x509_certificate((kit.server / "ca.crt").read_bytes())
+    certificate.verify_directly_issued_by(authority)
+    context = ssl.create_default_context(cafile=kit.device(1) / "ca.crt")
+    context.load_cert_chain(kit.server / "superlink.crt", kit.server / "superlink.key")
+
+
+def test_every_device_has_a_key_of_its_own(kit):
+    public = []
+    for device in range(3):
+        private = load_ssh_private_key((kit.device(device) / "node.key").read_bytes(), None)
+        told = load_ssh_public_key((kit.device(device) / "node.pub").read_bytes())
+        assert private.public_key().public_numbers() == told.public_numbers()
+        assert private.curve.name == "secp384r1"
+        public.append(told.public_numbers())
+    assert len(set(public)) == 3
+
+
+def test_scripts_are_shell_and_leave_nothing_insecure(kit):
+    for script in kit.path.rglob("start.sh"):
+        assert subprocess.run(["sh", "-n", str(script)]).returncode == 0
+        text = script.read_text()
+        assert "--insecure" not in text
+        assert "FLWR_TELEMETRY_ENABLED=0" in text
+        assert "$$" not in text
+    assert "--enable-supernode-auth" in (kit.server / "start.sh").read_text()
+    assert "--superlink fl.example.org:9443" in (kit.device(2) / "start.sh").read_text()
+    assert "--port 20002" in (kit.device(2) / "start.sh").read_text()
+    assert str(kit.path / "data") in (kit.device(0) / "device.env").read_text()
+
+
+def test_a_server_listens_on_the_named_address_and_its_superlink_on_loopback(kit, tmp_path):
+    assert "listen fl.example.org:9443 ssl;" in (kit.server / "nginx.conf").read_text()
+    assert "--host 127.0.0.1 --port 9444" in (kit.server / "start.sh").read_text()
+    assert not [f for f in kit.server.iterdir() if b"0.0.0.0" in f.read_bytes()]
+    bound = lay_out(tmp_path / "b", 1, "fl.example.org", 443, bind="10.1.2.3", control_port=7000)
+    assert "listen 10.1.2.3:443 ssl;" in (bound.server / "nginx.conf").read_text()
+    assert "https://127.0.0.1:7000$uri;" in (bound.server / "nginx.conf").read_text()
+    assert "--superlink fl.example.org:443" in (bound.device(0) / "start.sh").read_text()
+    assert bound.superlink.address == "127.0.0.1:7000"
+
+
+def test_a_server_on_loopback_does_without_nginx_where_there_is_none(tmp_path, monkeypatch):
+    from slimfl.flower.kit import Federation, federation, proxy
+
+    monkeypatch.setattr(proxy, "find_nginx", lambda: None)
+    monkeypatch.setattr(federation, "find_nginx", lambda: None)
+    local = lay_out(tmp_path / "local", 1, "127.0.0.1", 9443)
+    assert "--host 127.0.0.1 --port 9443" in (local.server / "start.sh").read_text()
+    assert "--proxy" not in (local.server / "start.sh").read_text()
+    assert local.superlink.address == local.address == "127.0.0.1:9443"
+    others = lay_out(tmp_path / "others", 1, "192.0.2.7", 9443)
+    with pytest.raises(RequestError, match=r"nginx.*apt install nginx-light"):
+        Federation(others).up()
+    with pytest.raises(RequestError, match="needs the proxy"):
+        lay_out(tmp_path / "bare", 1, "192.0.2.7", 9443, proxied=False)
+    assert not (tmp_path / "bare").exists()
+
+
+@pytest.mark.parametrize("taken", ["port", "control_port"])
+def test_a_port_in_use_is_told_before_anything_starts(tmp_path, taken):
+    from slimfl.flower.kit import Federation, proxy
+
+    if proxy.find_nginx() is None:
+        pytest.skip("nginx is not installed")
+    port, control_port = free_ports(2)
+    local = lay_out(tmp_path / "kit", 1, "127.0.0.1", port, control_port=control_port)
+    number = {"port": port, "control_port": control_port}[taken]
+    told = rf"on 127\.0\.0\.1:{number} \(Address already in use\); .* another --port"
+    with (
+        socket.create_server(("127.0.0.1", number)),
+        pytest.raises(RequestError, match=told),
+    ):
+        Federation(local).up()
+    assert not (local.path / "logs").exists(), "a process was started"
+
+
+def test_a_server_that_takes_commands_from_anybody_is_ended(tmp_path, monkeypatch):
+    from slimfl.flower.kit import Federation
+
+    federation = Federation(Kit(tmp_path, **WHOLE))
+    asked, ended = [], []
+    monkeypatch.setattr(SuperLink, "nodes", lambda link: asked.append(link.server) or {})
+    monkeypatch.setattr(federation, "down", lambda: ended.append(True))
+    with pytest.raises(RunError, match="without the control token"):
+        federation.register()
+    assert (asked, ended) == ([None], [True])
+
+
+def test_the_control_token_and_the_signing_key_are_their_owners_alone(kit):
+    token = kit.server / "control.token"
+    assert len(token.read_text()) >= 64
+    for secret in (token, kit.path / "ca/app_ed25519"):
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+        held = [
+            f for f in kit.path.rglob("*") if f.is_file() and secret.read_bytes() in f.read_bytes()
+        ]
+        assert held == [secret]
+    other = lay_out(kit.path.with_name("other"), 1, "127.0.0.1", 9443)
+    assert (other.server / "control.token").read_text() != token.read_text()
+
+
+def test_every_device_trusts_the_key_that_signed_the_app(kit):
+    import yaml
+
+    from slimfl.flower.signed import SignedApp
+
+    app = SignedApp.read(kit.server)
+    assert app.content == bundle()
+    for device in range(3):
+        (name,) = yaml.safe_load((kit.device(device) / "trusted.yaml").read_text())
+        assert name in app.verifications
+        assert "--trusted-entities trusted.yaml" in (kit.device(device) / "start.sh").read_text()
+
+
+#: What a shell must not take for its own.
+ODD = """a b;echo "x"'y'$(touch Z)`touch Z`\n*&|<>#~"""
+
+
+def test_odd_characters_stay_data_in_scripts(tmp_path):
+    local = lay_out(tmp_path / "kit", 1, "127.0.0.1", 9443, data_dir=tmp_path / ODD)
+    folder = local.device(0)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python3"
+    python.write_text('#!/bin/sh\nprintf %s "$DATA_DIR" >"$OUT"\n')
+    python.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "SLIMFL_BIN": str(tmp_path / "bin"), "OUT": "out"}
+    done = subprocess.run(["sh", str(folder / "start.sh")], env=environment, cwd=tmp_path)
+    assert done.returncode == 0
+    assert (folder / "out").read_text() == str(tmp_path / ODD)
+    assert not list(tmp_path.rglob("Z"))
+
+
+@pytest.mark.parametrize(
+    "host", ["", "a b", "x;y", "$(x)", "a/b", "-x", "x..y", "[::1]", "a\nb", "x:1", "fe80::1%eth0",
+             "a" * 64, "é"],
+)  # fmt: skip
+def test_a_host_is_a_name_or_an_address(tmp_path, host):
+    for names in ({"host": host}, {"host": "10.0.0.1", "bind": host or " "}):
+        with pytest.raises(RequestError, match="address"):
+            lay_out(tmp_path / "kit", 1, port=9443, **names)
+        assert not (tmp_path / "kit").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["fl.example.org", "hub", "10.0.0.5", "::1", "2001:db8::7", "x-1.y"]
+)
+def test_names_and_addresses_are_taken(tmp_path, host):
+    made = lay_out(tmp_path / "kit", 1, host, 9443)
+    assert Kit.open(made.path) == made
+
+
+def test_ports_do_not_meet(tmp_path):
+    for ports in ({"device_port": 9440}, {"control_port": 9443}, {"device_port": 65535}):
+        with pytest.raises(RequestError, match="port"):
+            lay_out(tmp_path / "kit", 5, "127.0.0.1", 9443, proxied=True, **ports)
+
+
+WHOLE = {
+    "host": "127.0.0.1", "port": 9443, "devices": 2, "bind": "127.0.0.1", "control_port": 9443,
+    "proxied": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"devices": 10**12}, {"devices": 0}, {"devices": -1}, {"devices": "3"}, {"devices": 2.0},
+     {"devices": True}, {"port": 0}, {"port": 65536}, {"port": "1"}, {"control_port": 10**30},
+     {"host": 3}, {"host": "a b"}, {"host": ["x"]}, {"bind": "0.0.0.0"}, {"bind": "x;y"},
+     {"proxied": 1}, {"proxied": "no"}],
+)  # fmt: skip
+def test_a_damaged_description_is_told_in_a_sentence_at_once(tmp_path, change):
+    """Among them numbers of devices that a status would list for hours."""
+    import tomli_w
+
+    path = tmp_path / "kit.toml"
+    path.write_text(tomli_w.dumps(WHOLE))
+    assert Kit.open(tmp_path).devices == 2
+    path.write_text(tomli_w.dumps({**WHOLE, **change}))
+    with pytest.raises(RequestError, match=r"kit\.toml is damaged"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize("key", WHOLE)
+def test_a_description_of_an_older_version_is_told_in_a_sentence(tmp_path, key):
+    import tomli_w
+
+    older = {name: value for name, value in WHOLE.items() if name != key}
+    (tmp_path / "kit.toml").write_text(tomli_w.dumps(older))
+    with pytest.raises(RequestError, match="older slimfl"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "contents", [b"\xff\xfe", b"= =", b"port = 1" + b"0" * 5000, b"a = " + b"[" * 5000]
+)
+def test_a_description_that_is_no_toml_is_told_in_a_sentence(tmp_path, contents):
+    (tmp_path / "kit.toml").write_bytes(contents)
+    with pytest.raises(RequestError, match="damaged"):
+        Kit.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", '{"x": 1}', '{"0": "1"}', '{"0": -1}', '{"0": 1.5}', '{"0": null}',
+             '{"0": 1e999}', "[" * 100_000, '{"0": 1' + "0" * 5000 + "}"],
+)  # fmt: skip
+def test_a_damaged_list_of_devices_is_told_in_a_sentence(tmp_path, text):
+    made = Kit(tmp_path, **WHOLE)
+    made.server.mkdir()
+    (made.server / "devices.json").write_text(text)
+    with pytest.raises(RequestError, match=r"devices\.json is damaged"):
+        made.registered()
+
+
+@pytest.mark.parametrize("text", ["", "ssh-rsa x", "nonsense"])
+def test_a_damaged_public_key_is_told_in_a_sentence(tmp_path, text):
+    from slimfl.flower.kit.keys import read_public_key
+
+    (tmp_path / "node.pub").write_text(text)
+    with pytest.raises(RequestError, match="is not a public key"):
+        read_public_key(tmp_path / "node.pub")
+
+
+def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
+    import sys
+
+    import tomli_w
+
+    made = Kit(tmp_path, **WHOLE)
+    (made.path / "kit.toml").write_text(tomli_w.dumps({**WHOLE, "devices": 10**12}))
+    for name in ("status", "up"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from slimfl.cli import main; main()", "deploy", name,
+             str(made.path)],
+            capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_units_and_the_compose_file_name_every_process(kit):
+    units = sorted(unit.name for unit in kit.path.rglob("*.service"))
+    assert units == [*(f"slimfl-device-{k}.service" for k in range(3)), "slimfl-superlink.service"]
+    for unit in kit.path.rglob("*.service"):
+        assert f"/opt/slimfl/{unit.parent.name}/start.sh" in unit.read_text()
+    compose = (kit.path / "compose.yaml").read_text()
+    assert compose.startswith("# UNTESTED")
+    assert all(f"./{name}:/kit" in compose for name in ("server", "device-0", "device-2"))
+
+
+def test_the_experiment_in_the_kit_is_one(kit):
+    from slimfl import experiment as config
+
+    (described,) = config.load(kit.path / "experiment.toml")
+    assert described.engine == "flower"
+    assert described.federation.devices == 3
+
+
+def test_a_kit_is_found_again_and_a_folder_in_use_is_left_alone(kit, tmp_path):
+    assert Kit.open(kit.path) == kit
+    with pytest.raises(RequestError, match="not empty"):
+        lay_out(kit.path, 1, "127.0.0.1", 1)
+    with pytest.raises(RequestError, match="slimfl deploy init"):
+        Kit.open(tmp_path)
+    (tmp_path / "kit.toml").write_text("host = 3")
+    with pytest.raises(RequestError, match="damaged"):
+        Kit.open(tmp_path)
+    assert not list(kit.path.parent.glob(".*"))
+
+
+def test_another_machine_is_not_talked_to_without_a_certificate(tmp_path):
+    with pytest.raises(RequestError, match="--root-certificates"):
+        SuperLink("192.0.2.7:8000")
+    with pytest.raises(RequestError, match="HOST:PORT"):
+        SuperLink("somewhere")
+    with pytest.raises(RequestError, match="no certificate"):
+        SuperLink("192.0.2.7:8000", tmp_path / "none.crt").nodes()
+
+
+def test_a_superlink_that_is_not_there_is_told_in_one_sentence():
+    link = SuperLink("127.0.0.1:9")
+    assert not link.healthy()
+    with pytest.raises(RunError, match=r"SuperLink at 127\.0\.0\.1:9 does not answer"):
+        link.nodes()
+
+
+def test_the_bundle_carries_two_small_files():
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(bundle())) as archive:
+        assert set(files()) <= set(archive.namelist())
+    compile(files()["slimfl_app.py"], "slimfl_app.py", "exec")
+
+
+class TestProcesses:
+    def test_all_that_a_process_started_ends_with_it(self, tmp_path):
+        processes = Processes(tmp_path / "processes.json")
+        # a child in a session of its own, as Flower's helpers are, that ignores a polite request
+        script = (
+            "import subprocess, sys, time\n"
+            "child = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);'\n"
+            "child += 'print(1, flush=True); time.sleep(60)'\n"
+            "subprocess.Popen([sys.executable, '-c', child], start_new_session=True)\n"
+            "time.sleep(60)\n"
+        )
+        import sys
+        import time
+
+        log = tmp_path / "logs" / "tree.log"
+        processes.start("tree", [sys.executable, "-c", script], log, {})
+        parent = processes.running()["tree"].pid
+        deadline = time.monotonic() + 60
+        while "1" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        listed = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        table = [line.split() for line in subprocess.check_output(listed, text=True).splitlines()]
+        children = [pid for pid, parent_of, _ in table if parent_of == str(parent)]
+        assert len(children) == 1
+        processes.end(["tree"], patience_s=2)
+        after = [line.split() for line in subprocess.check_output(listed, text=True).splitlines()]
+        alive = {pid for pid, _, state in after if not state.startswith("Z")}
+        assert not alive & {str(parent), *children}
+        assert processes.all() == []
+
+    def test_what_a_process_started_ends_also_if_it_died_first(self, tmp_path):
+        import sys
+        import time
+
+        processes = Processes(tmp_path / "processes.json")
+        script = (
+            "import subprocess, sys, time\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+            "print(child.pid, flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        log = tmp_path / "logs" / "tree.log"
+        processes.start("tree", [sys.executable, "-c", script], log, {})
+        deadline = time.monotonic() + 60
+        while "\n" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child = int(log.read_text())
+        os.kill(processes.running()["tree"].pid, 9)
+        while processes.running() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(child, 0)  # it lives on
+        processes.end(["tree"])
+        listed = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True
+        )
+        assert listed.stdout.strip()[:1] in ("", "Z")
+        assert processes.all() == []
+
+    def test_a_group_of_another_boot_is_left_alone(self, tmp_path):
+        import json
+        import sys
+
+        leader = subprocess.Popen(
+            [sys.executable, "-c", "import subprocess, sys\n"
+             "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)'])"],
+            start_new_session=True,
+        )  # fmt: skip
+        leader.wait()
+        file = tmp_path / "processes.json"
+        entry = {"name": "x", "pid": leader.pid, "started": "7 in another-boot"}
+        file.write_text(json.dumps([entry]))
+        Processes(file).end(["x"])
+        os.killpg(leader.pid, 9)  # raises if it was ended above
+
+    def test_both_ways_to_list_processes_agree(self):
+        from slimfl.flower.kit import processes
+
+        here, there = processes._from_proc(), processes._from_ps()
+        assert here[os.getpid()].parent == there[os.getpid()].parent == os.getppid()
+
+    def test_a_reused_id_is_not_taken_for_our_process(self, tmp_path):
+        import json
+
+        file = tmp_path / "processes.json"
+        file.write_text(json.dumps([{"name": "x", "pid": os.getpid(), "started": "long ago"}]))
+        processes = Processes(file)
+        assert processes.running() == {}
+        processes.end(["x"])  # and this process lives on

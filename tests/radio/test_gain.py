@@ -1,0 +1,126 @@
+"""What superposition can gain, against the simulation's own thresholds and plain optimisation."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from slimfl.errors import RequestError
+from slimfl.radio import Superposition
+from slimfl.radio.gain import (
+    break_even,
+    ceiling,
+    gain,
+    largest_gain,
+    most_favourable_snr,
+    price_of_a_safer_base_db,
+    snr_of_thresholds,
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_power_identity_holds_for_every_split_with_rising_thresholds(seed):
+    random = np.random.default_rng(seed)
+    rates = random.uniform(0.2, 2.0, random.integers(1, 5))
+    while True:
+        split = random.dirichlet(np.ones(len(rates)))
+        try:
+            signal = Superposition(tuple(rates), tuple(split))
+        except RequestError:
+            continue  # never decodable
+        snr = random.uniform(1, 50)
+        thresholds = signal.thresholds(1 / snr)
+        # a running maximum hides power that buys nothing; then the identity gives less
+        needed = snr_of_thresholds(rates, thresholds)
+        own = (2.0**rates - 1) / signal.margins / snr
+        if (np.diff(own) >= 0).all():
+            assert needed == pytest.approx(snr, rel=1e-9)
+            return
+        assert needed <= snr * (1 + 1e-9)
+
+
+def best_by_plain_search(snr, rates, worth):
+    """The largest sum of w_i exp(-t_i), over thresholds that rise and cost the given SNR."""
+    added = np.diff(worth, prepend=0.0)
+    levels = 2.0 ** np.cumsum(rates)
+    cost = np.diff(levels, prepend=1.0)
+
+    def thresholds(logs):
+        rising = np.cumsum(np.concatenate([[1.0], np.exp(logs)]))
+        return rising * (cost / rising).sum() / snr  # scaled to the SNR
+
+    starts = [np.full(len(rates) - 1, level) for level in (-6.0, -2.0, 0.0, 2.0)]
+    options = {"xatol": 1e-8, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000}
+
+    def loss(logs):
+        return -added @ np.exp(-thresholds(logs))
+
+    ends = [minimize(loss, start, method="Nelder-Mead", options=options) for start in starts]
+    return -min(end.fun for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("rates", "worth"),
+    [((1.5, 1.5), (0.7, 1)), ((1, 2), (0.9, 1)), ((0.4, 0.9, 1.7), (0.5, 0.8, 1)),
+     ((0.3, 0.5, 0.9, 1.3), (0.4, 0.6, 0.9, 1))],
+)  # fmt: skip
+@pytest.mark.parametrize("snr", [4.0, 12.0, 40.0])
+def test_the_gain_is_the_numeric_optimum_and_below_the_ceiling(rates, worth, snr):
+    found = gain(snr, rates, worth)
+    assert found.superposed == pytest.approx(best_by_plain_search(snr, rates, worth), rel=1e-4)
+    assert -1e-4 <= found.share <= ceiling(worth) - 1
+    probabilities = np.exp(-(2.0 ** np.cumsum(rates) - 1) / snr)
+    assert found.single == pytest.approx(max(np.array(worth) * probabilities))
+
+
+@pytest.mark.parametrize(
+    ("share", "gains"), [(1 / 2, (0.117, 0.101, 0.064)), (1 / 3, (0.167, 0.128, 0.075)),
+                         (1 / 4, (0.189, 0.141, 0.080)), (1 / 8, (0.225, 0.161, 0.086))],
+)  # fmt: skip
+def test_gains_at_the_most_favourable_snr(share, gains):
+    rates = (3 * share, 3 * (1 - share))
+    for omega, expected in zip((0.7, 0.8, 0.9), gains, strict=True):
+        best = most_favourable_snr(rates, omega)
+        here = gain(best, rates, (omega, 1)).share
+        assert here == pytest.approx(expected, abs=0.006)  # a coarser search gave these
+        for other in (best / 1.3, best * 1.3):
+            assert gain(other, rates, (omega, 1)).share > 0
+            assert gain(other, rates, (omega, 1)).share < here
+
+
+def test_below_break_even_one_message_is_best():
+    rates, snr = (1.0, 2.0), 30.0
+    for factor, better in ((0.8, False), (1.25, True)):
+        ratio = break_even(rates) * factor
+        worth = (ratio / (1 + ratio), 1.0)
+        thresholds = np.full(2, 7 / snr)
+        one = np.exp(-thresholds[1])
+        # nearly equal thresholds: the local statement of the formula
+        first = thresholds[0] * 0.999
+        second = 6 / (snr - 1 / first)
+        added = np.diff(worth, prepend=0.0)
+        assert (added @ np.exp([-first, -second]) > one) == better
+
+
+@pytest.mark.parametrize(("share", "price"), [(1 / 2, 1.01), (1 / 3, 0.58), (1 / 8, 0.18)])
+def test_the_price_of_a_safer_base(share, price):
+    rates = (3 * share, 3 * (1 - share))
+    assert price_of_a_safer_base_db(rates, 2) == pytest.approx(price, abs=0.006)
+    one = snr_of_thresholds(rates, (0.5, 0.5))
+    safer = snr_of_thresholds(rates, (0.25, 0.5))
+    assert 10 * np.log10(safer / one) == pytest.approx(price_of_a_safer_base_db(rates, 2))
+
+
+@pytest.mark.parametrize("snr", [3.0, 10.0, 20.0, 60.0])
+def test_no_worth_of_the_base_gains_more_than_the_largest_gain(snr):
+    rates = (1.0, 2.0)
+    largest, worth = largest_gain(snr, rates)
+    others = [gain(snr, rates, (omega, 1.0)).share for omega in np.linspace(0.05, 1, 14)]
+    assert max(others) <= largest + 1e-6
+    assert max(others) >= largest - 0.05
+    assert largest <= ceiling((worth, 1.0)) - 1
+
+
+@pytest.mark.parametrize("worth", [(0.0, 1.0), (0.9, 0.8, 1.0), (0.5, 0.9)])
+def test_worths_that_make_no_sense_are_refused(worth):
+    with pytest.raises(RequestError, match="worth"):
+        ceiling(worth)

@@ -1,0 +1,150 @@
+"""A device whose segment is lost counts with its last one: against a loop over single numbers."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import slimfl
+from slimfl import experiment as config
+from slimfl.errors import RequestError
+from slimfl.nn import flat_order
+from slimfl.round import Simulation
+from slimfl.round.last_segments import LastSegments, memory_warning, problem
+
+TINY = {
+    "data__dataset": "synthetic", "data__train_samples": 200, "data__test_samples": 50,
+    "threads": 1, "training__steps": 2, "federation__devices": 6, "radio__noise_dbm": -36.0,
+    "federation__absent": "stale", "rounds": 6,
+}  # fmt: skip
+
+
+def simulation(**changes):
+    return Simulation(config.load(**(TINY | changes))[0])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"federation__participation": 0.5, "federation__dropout": 0.3},
+        {"federation__average": "samples"},
+        {"federation__missing": "zero"},
+        {"method": "fedrolex"},
+    ],
+    ids=lambda changes: json.dumps(changes),
+)
+def test_against_a_loop_over_single_numbers(changes):
+    """Six rounds; what every device sent last is written down parameter by parameter."""
+    sim = simulation(**changes)
+    if sim.method.name == "fedrolex":  # windows that are not nested
+        caps = np.array([0, 0, 0, 1, 1, 1])
+        sim.population = replace(sim.population, max_width=caps)
+    size = len(sim.global_model)
+    last: dict[int, dict[int, float]] = {}
+    weight: dict[int, float] = {}
+    used_stale = 0
+    for _ in range(6):
+        plan, before = sim.plan(), sim.global_model.copy()
+        outcomes = list(sim.outcomes(plan))
+        record = sim.collect(plan, iter(outcomes))
+        came: dict[int, set[int]] = {}
+        for row, update in enumerate(outcomes):
+            decoded = plan.signals[row].segments_decoded(record.decoded[row])
+            order = plan.assignments[row].channels
+            places = np.arange(size) if order is None else flat_order(sim.network, order)
+            inside = np.isin(sim.segments.segment_of, decoded)
+            came[update.device] = set(places[inside].tolist())
+            if came[update.device]:
+                weight[update.device] = (
+                    update.samples if sim.experiment.federation.average == "samples" else 1
+                )
+            for place in came[update.device]:
+                last.setdefault(update.device, {})[place] = float(update.parameters[place])
+        fresh_first = sorted(came)
+        asked = sorted({*came, *plan.absent})
+        expected = before.copy()
+        for place in range(size):
+            delivered = [d for d in fresh_first if place in came[d]]
+            if not delivered:
+                if sim.experiment.federation.missing == "zero" and any(came.values()):
+                    expected[place] = 0
+                continue
+            stale = [d for d in asked if place not in came.get(d, ()) and place in last.get(d, {})]
+            used_stale += len(stale)
+            total = sum(weight[d] * last[d][place] for d in (*delivered, *stale))
+            expected[place] = total / sum(weight[d] for d in (*delivered, *stale))
+        np.testing.assert_array_equal(sim.global_model, expected)
+    assert used_stale >= 1000  # the case that this is about did occur
+
+
+def test_memory_is_for_devices_that_were_heard_alone():
+    sim = simulation(federation__devices=40, federation__participation=0.1, data__train_samples=400)
+    heard = set()
+    for _ in range(3):
+        record = sim.step()
+        heard |= {d for d, n in zip(record.devices, record.decoded, strict=True) if n}
+    assert set(sim.last_segments.values) == heard
+    assert 0 < len(heard) <= 12
+
+
+def test_without_losses_nothing_is_stale():
+    kept, plain = (
+        simulation(radio__noise_dbm=-120.0, federation__absent=absent)
+        for absent in ("stale", "skip")
+    )
+    for _ in range(3):
+        kept.step()
+        plain.step()
+    np.testing.assert_array_equal(kept.global_model, plain.global_model)
+
+
+def test_a_run_that_is_resumed_ends_with_the_same_bits(tmp_path):
+    given = TINY | {"federation__participation": 0.7}
+    slimfl.run(out=tmp_path / "whole", **given)
+    slimfl.run(out=tmp_path / "parts", **given | {"rounds": 3})
+    toml = tmp_path / "parts" / "experiment.toml"
+    toml.write_text(re.sub("(?m)^rounds = 3$", "rounds = 6", toml.read_text()))
+    slimfl.resume(tmp_path / "parts")
+    ends = [
+        load_file(sorted((tmp_path / name / "checkpoints").glob("round-*"))[-1])
+        for name in ("whole", "parts")
+    ]
+    assert {"last/devices", "last/weights", "last/values"} <= ends[0].keys()
+    assert ends[0].keys() == ends[1].keys()
+    for name in ends[0]:
+        assert ends[0][name].tobytes() == ends[1][name].tobytes(), name
+
+
+@pytest.mark.parametrize("changes", [{"time__mode": "asynchronous"}, {"privacy__clip_norm": 1.0}])
+def test_what_it_does_not_go_with_is_said(changes):
+    with pytest.raises(RequestError, match=r'federation\.absent = "stale" needs common rounds'):
+        config.load(federation__absent="stale", **changes)
+
+
+def test_a_checkpoint_that_says_something_else_is_refused():
+    good = LastSegments(3)
+    good.values, good.weights = {2: np.array([1, np.nan, 3], np.float32)}, {2: 1.0}
+    state = good.state()
+    assert problem(state, 3, 5) is None
+    for change in (
+        {"devices": np.array([7])},
+        {"devices": np.array([2, 2])},
+        {"weights": np.array([0.0])},
+        {"weights": np.array([1])},
+        {"values": np.zeros((1, 4), np.float32)},
+        {"values": np.full((1, 3), np.inf, np.float32)},
+    ):
+        assert problem(state | change, 3, 5) is not None
+    assert problem({}, 3, 5) is not None
+    other = simulation(federation__absent="skip").checkpoint()
+    with pytest.raises(RequestError):
+        simulation().restore(other)
+
+
+def test_a_large_memory_is_announced():
+    assert memory_warning(4586, 1000) is None
+    assert "18.3 GB" in memory_warning(4586, 1_000_000)

@@ -1,0 +1,62 @@
+"""A split that the server learns: it follows the devices, and survives a stop."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slimfl import experiment as config
+from slimfl.errors import RequestError
+from slimfl.round import RunFolder, Simulation, run
+
+KEYS = {
+    "rounds": 12,
+    "method": "slimfl",
+    "data__dataset": "synthetic",
+    "data__train_samples": 400,
+    "data__test_samples": 50,
+    "federation__devices": 12,
+    "training__steps": 1,
+    "population__preset": "cell",
+    "radio__split": "learned",
+    "radio__split_objective": "weighted",
+    "threads": 1,
+}
+
+
+def experiment(**changes: object) -> config.Experiment:
+    return config.load(**{**KEYS, **changes})[0]
+
+
+def test_near_and_far_devices_are_told_apart_by_what_arrives() -> None:
+    simulation = Simulation(experiment(rounds=150, radio__split_drift_db=0.0))
+    for _ in range(150):
+        simulation.step()
+    assert simulation.belief is not None
+    true = simulation.channel.noise_to_power(simulation.population)
+    believed = simulation.belief.noise_to_power(simulation.population.ids)
+    assert np.corrcoef(np.log(true), np.log(believed))[0, 1] > 0.9
+    assert np.abs(np.log(believed / true)).mean() < 0.5
+
+
+@pytest.mark.parametrize("objective", ["weighted", "bound", "delivered"])
+def test_stopped_and_resumed_it_is_the_same_to_the_bit(objective: str, tmp_path: Path) -> None:
+    one = experiment(rounds=6, radio__split_objective=objective)
+    whole = Simulation(one)
+    for _ in range(6):
+        whole.step()
+    first = Simulation(one)
+    folder = RunFolder.create(tmp_path / "run", first.experiment, first.provenance())
+    run(first, folder, until=3)
+    second = Simulation(one)
+    run(second, RunFolder.open(tmp_path / "run"))
+    assert whole.belief is not None
+    assert second.belief is not None
+    np.testing.assert_array_equal(whole.global_model, second.global_model)
+    np.testing.assert_array_equal(whole.belief.mean, second.belief.mean)
+    np.testing.assert_array_equal(whole.belief.variance, second.belief.variance)
+
+
+def test_it_needs_rounds() -> None:
+    with pytest.raises(RequestError, match="learns round by round"):
+        experiment(time__mode="asynchronous")

@@ -1,0 +1,148 @@
+"""`radio.downlink_missed = "own-model"`: who misses the global model trains on from its own."""
+
+import numpy as np
+import pytest
+
+from slimfl.engines import device_states
+from slimfl.errors import RequestError
+from slimfl.experiment import build
+from slimfl.radio import heard
+from slimfl.round import Simulation
+
+LOSSY = {"downlink": "lossy", "downlink_power_dbm": 14.0, "downlink_missed": "own-model"}
+
+
+def tried(radio=LOSSY, *, devices=6, training=None, **top):
+    return build(
+        {
+            "rounds": 6,
+            "data": {"dataset": "synthetic", "train_samples": 200, "test_samples": 50},
+            "training": {"steps": 1, "batch_size": 4, **(training or {})},
+            "federation": {"devices": devices, "participation": 0.7 if devices > 1 else 1.0},
+            "radio": radio,
+            **top,
+        }
+    )
+
+
+TRAINED = {
+    "adam": {},
+    "fresh": {"training": {"optimiser_state": "fresh"}},
+    "plain sgd": {"training": {"optimiser": "sgd", "momentum": 0.0}},
+    "momentum": {"training": {"optimiser": "sgd"}},
+    "other channels": {"method": "fedrolex"},
+    "vanilla": {"method": "vanilla-0.5x"},
+}
+
+
+@pytest.mark.parametrize("engine", ["torch", "native"])
+@pytest.mark.parametrize("changed", TRAINED.values(), ids=TRAINED)
+def test_every_device_starts_from_the_model_that_it_has(changed, engine):
+    """Beside the run, a plain dictionary of what each device had last."""
+    simulation = Simulation(tried(engine=engine, **changed))
+    experiment, initial = simulation.experiment, simulation.global_model.copy()
+    own, starts, missed = {}, {}, 0
+    train = simulation.engine.train
+
+    def watched(round, start, tasks):
+        for task in tasks:
+            starts[task.device] = start.copy()
+        return train(round, start, tasks)
+
+    simulation.engine.train = watched
+    for number in range(1, 6):
+        model, state = simulation.global_model.copy(), simulation.channel_state
+        plan = simulation.plan()
+        ids = plan.devices.ids
+        hears = heard(
+            experiment.radio, simulation.channel, state, number,
+            simulation.population.take(ids), experiment.seed,
+        )  # fmt: skip
+        outcomes = list(simulation.outcomes(plan))
+        for device, hears_it, outcome in zip(ids.tolist(), hears, outcomes, strict=True):
+            assert outcome.device == device
+            expected = model if hears_it else own.get(device, initial)
+            np.testing.assert_array_equal(starts[device], expected)
+            own[device] = outcome.parameters.copy()
+            missed += not hears_it
+        simulation.collect(plan, iter(outcomes))
+    assert 3 <= missed <= 17
+    for device, model in own.items():
+        np.testing.assert_array_equal(simulation.engine.states.model(device), model)
+
+
+def test_a_deaf_device_alone_runs_as_if_it_heard():
+    """All that the global model consists of is what the device sent, which it still has."""
+    clear = {"noise_dbm": -200.0}
+    deaf = {**clear, **LOSSY, "downlink_power_dbm": -300.0}
+    alone, usual = Simulation(tried(deaf, devices=1)), Simulation(tried(clear, devices=1))
+    for _ in range(4):
+        assert alone.step().devices == usual.step().devices == [0]
+    assert alone.global_model.tobytes() == usual.global_model.tobytes()
+
+
+def test_nobody_is_left_out():
+    trains_on, sits_out = (
+        Simulation(tried()),
+        Simulation(tried({**LOSSY, "downlink_missed": "sits-out"})),
+    )
+    for _ in range(3):
+        on, out = trains_on.step(), sits_out.step()
+        assert on.devices == sorted([*out.devices, *out.dropped_out])
+        assert on.dropped_out == []
+
+
+def test_what_is_expected_counts_everybody():
+    shares = Simulation(tried()).provenance()["expected_shares"]
+    assert shares == Simulation(tried({})).provenance()["expected_shares"]
+
+
+@pytest.mark.parametrize("spilled", [False, True], ids=["in memory", "in files"])
+@pytest.mark.parametrize("engine", ["torch", "native"])
+@pytest.mark.parametrize("changed", TRAINED.values(), ids=TRAINED)
+def test_a_run_goes_on_from_a_checkpoint_to_the_same_bits(
+    changed, engine, spilled, tmp_path, monkeypatch
+):
+    from slimfl.runs.storage import checkpoint
+
+    if spilled:
+        monkeypatch.setattr(device_states, "MEMORY_BYTES", 60_000)
+        monkeypatch.setattr(device_states, "INLINE_BYTES", 1)
+    straight = Simulation(tried(engine=engine, **changed))
+    for _ in range(5):
+        straight.step()
+    stopped = Simulation(tried(engine=engine, **changed))
+    stopped.keep_states_in(tmp_path)
+    for _ in range(3):
+        stopped.step()
+    checkpoint.write(tmp_path, stopped.checkpoint())
+    assert bool(list(tmp_path.glob("devices-*"))) is spilled
+    again = Simulation(tried(engine=engine, **changed))
+    again.keep_states_in(tmp_path)
+    again.restore(checkpoint.newest(tmp_path))
+    for _ in range(2):
+        again.step()
+    assert again.global_model.tobytes() == straight.global_model.tobytes()
+    for device in range(6):
+        ours, theirs = (s.engine.states.model(device) for s in (again, straight))
+        assert ours.tobytes() == theirs.tobytes()
+
+
+def test_a_checkpoint_without_the_models_is_refused():
+    simulation = Simulation(tried())
+    for _ in range(3):
+        simulation.step()
+    found = simulation.checkpoint()
+    for name in [name for name in found.tensors if name.endswith("/model")]:
+        del found.tensors[name]
+    with pytest.raises(RequestError, match=r"should have .*'model'"):
+        Simulation(tried()).restore(found)
+
+
+def test_where_it_cannot_work_it_is_refused():
+    with pytest.raises(RequestError, match=r'needs radio\.downlink = "lossy"'):
+        tried({"downlink_missed": "own-model"})
+    with pytest.raises(RequestError, match="engine auto, torch or native"):
+        tried(engine="flower")
+    with pytest.raises(RequestError, match=r"time\.mode"):
+        tried(time={"mode": "asynchronous"})
