@@ -62,7 +62,7 @@ def stranger(path, name, options=None):
     slimfl.run(out=path, rounds=2, **small)
     text = (path / "experiment.toml").read_text()
     changed = build(experiment(name, options))
-    (path / "experiment.toml").write_text(dump(changed, **slimfl.load(path)[0].provenance))
+    (path / "experiment.toml").write_text(dump(changed, **slimfl.load(path).provenance))
     assert text != (path / "experiment.toml").read_text()
     first = (path / "metrics.jsonl").read_text().splitlines(keepends=True)[0]
     (path / "metrics.jsonl").write_text(first)
@@ -116,7 +116,7 @@ def test_reading_a_folder_imports_nothing_that_it_names(here, marker, tmp_path):
     tree["data"]["dataset"] = "shared.networks:small"
     own = {kind: {"name": "shared.networks:small", "fingerprint": "x"} for kind in
            ("network", "dataset", "channel", "method")}  # fmt: skip
-    tree["provenance"] = {"own": own}
+    tree["provenance"]["own"] = own
     (folder / "experiment.toml").write_text(tomli_w.dumps(tree))
     for command in ("report", "compare"):
         status, _, error = here(command, folder, "--json")

@@ -86,7 +86,6 @@ WRONG = {
     ),
     "report of a long name": (("report", "x" * 300), "too long"),
     "no tracker": (("run", *TINY, "--set", "track=['wandb']"), "pip install '.[wandb]'"),
-    "check": (("reproduce", "table1", "--check", "nowhere.json"), "--check"),
     "bound": (("bound", "--delta", "nan"), "--delta"),
 }  # fmt: skip
 
@@ -112,7 +111,7 @@ def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path, n
 
 
 @pytest.mark.parametrize("special", ["fifo", "loop", "/dev/zero", "folder"])
-@pytest.mark.parametrize("command", [("run",), ("reproduce", "table1", "--check")])
+@pytest.mark.parametrize("command", [("run",)])
 def test_what_is_no_regular_file_is_not_waited_for(command, special, here, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -152,8 +151,8 @@ def test_doctor_and_get_started_know_every_extra():
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     page = (root / "docs/get-started.md").read_text()
     for extra, packages in project["optional-dependencies"].items():
-        assert extra in ("docs",) or f"`{extra}`" in page, extra
-        if extra not in ("docs", "dev", "flower"):
+        assert extra in ("docs", "test") or f"`{extra}`" in page, extra
+        if extra not in ("docs", "dev", "flower", "test"):
             # sionna-no-rt is imported as sionna, mlflow-skinny as mlflow
             wanted = {re.match(r"[a-z]+", each)[0] for each in packages}
             assert set(EXTRAS[extra]) == wanted

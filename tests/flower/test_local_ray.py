@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from slimfl.engines import local_ray, ray_guard
 from slimfl.errors import RequestError
+from slimfl.flower import local_ray, ray_guard
 from slimfl.flower.local_ray import LocalRay, clear_leftovers
 
 linux_only = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
@@ -206,7 +206,7 @@ def test_what_a_killed_guard_leaves_the_next_start_clears(tmp_path, monkeypatch)
     monkeypatch.setattr(local_ray, "_base", lambda: tmp_path)
     script = (
         "import subprocess, sys; from pathlib import Path;"
-        "from slimfl.engines import local_ray;"
+        "from slimfl.flower import local_ray;"
         f"local_ray._base = lambda: Path({str(tmp_path)!r});"
         "ray = local_ray.LocalRay();"
         "child = subprocess.Popen(['sleep', '300'], start_new_session=True,"

@@ -11,7 +11,7 @@ from torch import nn
 import slimfl
 from slimfl.experiment import RadioSection, build
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
-from slimfl.round import RunFolder, own
+from slimfl.round import RunFolder
 from slimfl.round import run as run_simulation
 from slimfl.methods import Assignment, SlimFL
 from slimfl.nn import slimmable
@@ -20,6 +20,7 @@ from slimfl.report import write_report
 from slimfl.report.pages import plots
 from slimfl.results import expected_of, find, summaries, summarise
 from slimfl.results.groups import group
+from slimfl.runs import own
 from slimfl.runs.sweeps import Job, complete
 
 SMALL = {

