@@ -116,7 +116,7 @@ def test_reading_a_folder_imports_nothing_that_it_names(here, marker, tmp_path):
     tree["data"]["dataset"] = "shared.networks:small"
     own = {kind: {"name": "shared.networks:small", "fingerprint": "x"} for kind in
            ("network", "dataset", "channel", "method")}  # fmt: skip
-    tree["provenance"]["own"] = own
+    tree["provenance"] = {**slimfl.load(folder).provenance, "own": own}
     (folder / "experiment.toml").write_text(tomli_w.dumps(tree))
     for command in ("report", "compare"):
         status, _, error = here(command, folder, "--json")
