@@ -10,7 +10,7 @@ from pathlib import Path
 from sphinx.ext.napoleon import GoogleDocstring
 
 here = Path(__file__).parent
-sys.path.insert(0, str(here / "_ext"))
+sys.path[:0] = [str(here / "_ext"), str(here.parent)]
 
 import rooms  # noqa: E402
 import tutorials  # noqa: E402

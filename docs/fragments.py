@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-sys.path[:0] = [str(DOCS), str(DOCS / "_ext")]
+sys.path[:0] = [str(DOCS), str(DOCS / "_ext"), str(DOCS.parent)]
 
 import calibration  # noqa: E402
 import commands  # noqa: E402

@@ -36,12 +36,12 @@ def shown(document: dict[str, Any]) -> Iterator[str]:
         "question", "seeds", "difference [95% interval]", "seeds ahead", "p", "told apart?",
     ]  # fmt: skip
     yield table(
-        headings, ([row["setting"]] * settings + line(row) for row in document["contrasts"])
+        headings, ([row.get("setting", "")] * settings + line(row) for row in document["contrasts"])
     )
     yield table(
         ["setting"] * settings
         + ["arm", "accuracy, %", "delivered, % per segment", "airtime, s", "sending, J", "all, J"],
-        ([row["setting"]] * settings + arm(row) for row in document["arms"]),
+        ([row.get("setting", "")] * settings + arm(row) for row in document["arms"]),
     )
     yield f"Judged so: {' '.join(document['test'].split())}\n"
 

@@ -1,0 +1,1 @@
+"""Runs: the loop over rounds, folders, records, checkpoints, callbacks, trackers, many runs."""
