@@ -19,11 +19,9 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS / "_ext"), str(DOCS.parent)]
 
-import calibration  # noqa: E402
 import commands  # noqa: E402
 import configuration  # noqa: E402
 import convergence  # noqa: E402
-import errata  # noqa: E402
 import gains  # noqa: E402
 import growth  # noqa: E402
 import measured  # noqa: E402
@@ -57,11 +55,9 @@ def texts() -> dict[str, str]:
     return {
         "configuration": configuration.text(),
         "commands": commands.text(),
-        "calibration": calibration.text(),
         "scales": scales.text(),
         **measured.texts(),
         **convergence.texts(),
-        **errata.texts(),
         **gains.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
         **growth.texts(DOCS.parent / "results" / "cells"),

@@ -1,11 +1,11 @@
 """The errata E1 to E14: the printed version is wrong, and the package does not follow it.
 
-The paper's printed numbers and pseudo-code are in docs/_ext/misprints.py.
+The paper's printed numbers and pseudo-code are in tests/misprints.py.
 """
 
+import itertools
 import math
 import re
-import sys
 from itertools import accumulate, product
 from pathlib import Path
 from statistics import fmean
@@ -38,6 +38,7 @@ from slimfl.radio import (
     Ledger,
     Superposition,
     decoding_frequencies,
+    noise_to_power,
     optimal_split,
     outage_channel,
     outage_link,
@@ -47,11 +48,9 @@ from slimfl.radio import (
 from slimfl.radio import bound as theory
 from slimfl.round import converged_round
 from slimfl.training import configured_step, hard_loss, soft_loss, step
+from tests import misprints
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "docs/_ext"))
-
-import misprints  # noqa: E402
 
 WIDTHS = (0.5, 1.0)
 #: Ten devices, 1000 rounds.
@@ -576,3 +575,78 @@ def test_every_erratum_on_the_page_names_tests_that_exist():
     assert sorted(int(number) for number, _ in errata) == list(range(1, 15))
     for number, text in errata:
         assert f"::test_e{number}_" in text, f"E{number} names no test of its own"
+
+
+def rows_after(heading):
+    """The cells of the first table of the page behind a line that begins with these words."""
+    lines = (ROOT / "docs/fidelity.md").read_text().split(heading, 1)[1].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("| "))
+    table = itertools.takewhile(lambda line: line.startswith("|"), lines[first + 2 :])
+    return [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in table]
+
+
+def test_the_page_shows_the_splits_of_e1():
+    poor = noise_to_power(RadioSection(channel="poor"))
+    for target, printed, corrected, *searched in rows_after("### E1:"):
+        u = {"0.667": 0.667, "1.828": 2**1.5 - 1}.get(target, float(target))
+        rate = math.log2(1 + u)
+        assert float(printed) == pytest.approx(misprints.printed_split(u), abs=6e-4)
+        assert float(corrected) == pytest.approx(optimal_split([rate, rate])[0], abs=6e-4)
+        for noise, shown in zip((1e-3, poor), searched, strict=True):
+
+            def d(share, u=u, noise=noise):
+                first = u * noise / (share - u * (1 - share))
+                return math.exp(first) + math.exp(max(first, u * noise / (1 - share)))
+
+            within = (u / (1 + u) + 1e-3, 1 - 1e-3)
+            best = minimize_scalar(d, bounds=within, options={"xatol": 1e-8}).x
+            assert float(shown) == pytest.approx(best, abs=6e-4)
+
+
+def test_the_page_shows_the_counts_of_e4():
+    *layers, total, ours, paper = rows_after("### E4:")
+    counts = [[int(cell.replace(",", "")) for cell in row[1:]] for row in layers]
+    assert counts == [
+        [full, half]
+        for full, half in zip(
+            [*misprints.weight_counts(1), 10], [*misprints.weight_counts(2), 10], strict=True
+        )
+    ]
+    sums = [f"{sum(column):,}" for column in zip(*counts, strict=True)]
+    assert sums == total[1:] == ours[1:]
+    assert paper[1:] == [f"{count:,}" for count in misprints.TABLE_4_PARAMETERS]
+
+
+def test_the_page_shows_the_rounds_of_e8_and_the_points_of_e9():
+    page = (ROOT / "docs/fidelity.md").read_text()
+    second = page[page.index("| $\\alpha$ | channel | communication") :].splitlines()[2:8]
+    for line in second:
+        alpha, name, *shown = (cell.strip() for cell in line.strip("|").split("|"))
+        (slim_watts, watts), (slim_gflops, gflops) = misprints.TABLE_7[alpha, name]
+        narrow, wide = misprints.vanilla_rounds(watts, gflops)
+        expected = (watts / slim_watts, gflops / slim_gflops, slim_watts / misprints.TABLE_5_WATTS,
+                    1000 * slim_gflops / misprints.TABLE_5_MFLOPS, narrow, wide)  # fmt: skip
+        for cell, value in zip(shown, expected, strict=True):
+            assert float(cell.split()[0]) == pytest.approx(
+                value, abs=0.51 if len(cell.split(".")) == 1 else 0.006
+            )
+    for name, ours, theirs, points, relative in rows_after("### E9:"):
+        means = [misprints.TABLE_3[name][f"{m}-1.0x"][0][0] for m in ("SlimFL", "Vanilla FL")]
+        assert [float(ours), float(theirs)] == means
+        assert int(points) == means[0] - means[1]
+        assert relative == f"{(means[0] - means[1]) / means[1]:+.0%}"
+
+
+def test_the_page_shows_the_calibration():
+    signals = (("SlimFL, LH", ((0,), (1,)), 0), ("SlimFL, LH and RH", ((0,), (1,)), 1),
+               ("Vanilla FL-0.5x", ((0,),), 0), ("Vanilla FL-1.0x", ((0, 1),), 0))  # fmt: skip
+    shown = iter(rows_after("## Calibration"))
+    for name in misprints.TABLE_6:
+        section = RadioSection(channel=name)
+        link = outage_link(section)
+        for (what, messages, index), told in zip(signals, misprints.frequencies(name), strict=True):
+            coding = signal(section, messages, 2).coding
+            by_formula = link.decoding_probabilities(coding)[index]
+            drawn = decoding_frequencies(link, coding, DRAWS)[index]
+            numbers = [f"{value:.3f}" for value in (told, by_formula, drawn)]
+            assert next(shown) == [name, what, *numbers]

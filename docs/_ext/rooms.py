@@ -7,11 +7,11 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-#: Rooms in the order in which an update passes them; what is not listed comes after.
-ORDER = ("api", "data", "population", "nn", "training", "engines", "radio", "theory", "methods",
-         "federation", "results", "report", "reproduction", "sweeps", "deployment")  # fmt: skip
-#: `config` has a page of its own for its keys; `cli` is the command line page.
-ELSEWHERE = {"config", "rng", "errors", "cli", "_native"}
+#: In the order in which an update passes them; what is not listed comes after.
+ORDER = ("data", "devices", "nn", "training", "engines", "radio", "methods", "round", "runs",
+         "results", "report", "flower", "export")  # fmt: skip
+#: `experiment` has a page of its own for its keys; `cli` is the command line page.
+ELSEWHERE = {"experiment", "rng", "errors", "cli", "_native"}
 
 
 def write(folder: Path) -> None:
@@ -45,4 +45,4 @@ def _automodule(name: str) -> str:
 
 def _programs(module: str) -> bool:
     """Programs that start Flower's servers import its internals, which cannot be read twice."""
-    return ".deployment.guard" in module
+    return ".flower.guard" in module

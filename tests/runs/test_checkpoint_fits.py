@@ -12,8 +12,8 @@ from safetensors.numpy import save_file
 
 import slimfl
 from slimfl.errors import RequestError
-from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.experiment.naming import trusting
+from slimfl.runs.storage import checkpoint as checkpoints
 
 SETTINGS = {
     "rounds": 4,

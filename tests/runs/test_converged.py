@@ -5,8 +5,8 @@ from statistics import fmean, pstdev
 import numpy as np
 import pytest
 
-from slimfl.experiment import FederationSection, build
 from slimfl.errors import RequestError
+from slimfl.experiment import FederationSection, build
 from slimfl.round import RoundRecord, converged_round
 from slimfl.round import convergence as convergence_of
 

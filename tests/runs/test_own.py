@@ -9,10 +9,8 @@ import pytest
 from torch import nn
 
 import slimfl
-from slimfl.experiment import RadioSection, build
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
-from slimfl.round import RunFolder
-from slimfl.round import run as run_simulation
+from slimfl.experiment import RadioSection, build
 from slimfl.methods import Assignment, SlimFL
 from slimfl.nn import slimmable
 from slimfl.radio import OutageChannel, outage_channel
@@ -20,6 +18,8 @@ from slimfl.report import write_report
 from slimfl.report.pages import plots
 from slimfl.results import expected_of, find, summaries, summarise
 from slimfl.results.groups import group
+from slimfl.round import RunFolder
+from slimfl.round import run as run_simulation
 from slimfl.runs import own
 from slimfl.runs.sweeps import Job, complete
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl.experiment import build
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
+from slimfl.experiment import build
+from slimfl.methods import SlimFL
 from slimfl.round import Simulation
 from slimfl.runs.storage import checkpoint
 from slimfl.runs.storage.checkpoint import Checkpoint
 from slimfl.runs.storage.part_state import checked_state
-from slimfl.methods import SlimFL
 
 DATASET = synthetic(train=200, test=50, size=6)
 

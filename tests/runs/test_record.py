@@ -12,6 +12,7 @@ import pytest
 
 from slimfl import experiment as config
 from slimfl.errors import RequestError
+from slimfl.results import load
 from slimfl.round import RunFolder, Simulation, completed, run
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage.record import (
@@ -23,7 +24,6 @@ from slimfl.runs.storage.record import (
     read_intact,
     read_on,
 )
-from slimfl.results import load
 
 
 @pytest.fixture(scope="module")

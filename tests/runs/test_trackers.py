@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 import slimfl
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
 from slimfl.round import RunFolder
 from slimfl.runs.trackers import IDS, check_trackers, parameters, scalars, seed_group
 
