@@ -9,24 +9,24 @@ from typing import Any, overload
 from torch import nn
 
 from slimfl import experiment as config
-from slimfl.experiment import Experiment
 from slimfl.data import Dataset, load_section
 from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
+from slimfl.experiment.naming import module_of, trusting
+from slimfl.methods import Method
+from slimfl.nn import build, load_flat
+from slimfl.radio import Channel
+from slimfl.results import find
+from slimfl.results.records import RunRecord
 from slimfl.round import Callback, RunFolder, Simulation
 from slimfl.round import run as run_simulation
 from slimfl.runs.callbacks import check_hooks
 from slimfl.runs.extending import extend, extended
 from slimfl.runs.own import require
-from slimfl.runs.trackers import check_trackers
-from slimfl.methods import Method
-from slimfl.experiment.naming import module_of, trusting
-from slimfl.nn import build, load_flat
 from slimfl.runs.progress import ProgressCallback
-from slimfl.radio import Channel
-from slimfl.results import find
-from slimfl.results.records import RunRecord
 from slimfl.runs.run import Run, Runs, Trained
+from slimfl.runs.trackers import check_trackers
 
 log = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
-from slimfl.runs.storage.record import RoundRecord
+from slimfl.experiment import Experiment
 from slimfl.experiment.naming import construct, resolve
 from slimfl.nn import Vector
+from slimfl.runs.storage.record import RoundRecord
 
 log = logging.getLogger(__name__)
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
+from slimfl.nn import Vector
 from slimfl.runs.callbacks import Callback
 from slimfl.runs.storage.record import RoundRecord
-from slimfl.nn import Vector
 
 
 class EarlyStopping(Callback):

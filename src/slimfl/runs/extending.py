@@ -6,8 +6,8 @@ the beginning; where it could not, it is refused.
 
 from collections.abc import Iterable
 
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
 from slimfl.runs.loop import finished
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import RunFolder

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from slimfl.experiment import Experiment
-from slimfl.round import Callback, RoundRecord
 from slimfl.nn import Vector
+from slimfl.round import Callback, RoundRecord
 
 #: Number of lines that a run writes into a log.
 LINES = 10

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
-from slimfl.round import RoundRecord
+from slimfl.experiment import Experiment
 from slimfl.nn import Vector
 from slimfl.nn.sub_network import standalone
 from slimfl.report.figures import accuracy_figure
@@ -23,6 +22,7 @@ from slimfl.results import RunRecord, title
 from slimfl.results.energy import sending_energy_j
 from slimfl.results.frames import frame, round_rows, run_rows
 from slimfl.results.groups import channel_words
+from slimfl.round import RoundRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

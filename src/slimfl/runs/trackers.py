@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
 from slimfl.experiment.identity import round_identity
 from slimfl.experiment.sections import Section
-from slimfl.errors import RequestError
 from slimfl.extras import require
+from slimfl.files import read_regular_text, write_atomically
+from slimfl.nn import Vector
 from slimfl.runs.callbacks import Callback
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import RunFolder
-from slimfl.files import read_regular_text, write_atomically
-from slimfl.nn import Vector
 
 #: The ids of a folder's runs in trackers that give one.
 IDS = "trackers.json"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.experiment import Experiment, round_dependencies
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment, round_dependencies
 from slimfl.round.clock.under_way import problem as under_way_problem
 from slimfl.round.last_segments import problem as last_segments_problem
 from slimfl.runs.storage.checkpoint import Checkpoint, Tensors

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
-from slimfl.experiment import Experiment
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
 from slimfl.files import open_plain, read_regular
 
 #: No sum, square or ratio of amounts up to this limit overflows.

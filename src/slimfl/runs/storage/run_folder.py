@@ -28,15 +28,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from slimfl import experiment as config
-from slimfl.experiment import Experiment
+from slimfl.devices import Population, read_devices, write_devices
 from slimfl.errors import RequestError, RunError
+from slimfl.experiment import Experiment
+from slimfl.files import open_plain, sync_folder, write_atomically
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage import record
 from slimfl.runs.storage.checkpoint import Checkpoint
 from slimfl.runs.storage.locks import only_writer, open_file, try_lock
 from slimfl.runs.storage.record import IntactLines, RoundRecord
-from slimfl.files import open_plain, sync_folder, write_atomically
-from slimfl.devices import Population, read_devices, write_devices
 
 EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
 CHECKPOINTS, DEVICES = "checkpoints", "devices.csv"

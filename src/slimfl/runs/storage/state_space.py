@@ -5,9 +5,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from slimfl.experiment import Experiment
-from slimfl.engines.device_states import MODEL
 from slimfl.devices.participation import round_half_up
+from slimfl.engines.device_states import MODEL
+from slimfl.experiment import Experiment
 from slimfl.training import state_shapes
 
 #: Below this size there is no warning.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from slimfl.experiment import DataSection, Experiment
 from slimfl.data import Dataset, load_section
+from slimfl.experiment import DataSection, Experiment
 
 
 def shared_dataset(experiment: Experiment) -> Dataset:

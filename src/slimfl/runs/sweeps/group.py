@@ -18,13 +18,6 @@ from pydantic import BaseModel, ConfigDict
 
 from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.round import RunFolder
-from slimfl.runs.storage.locks import only_writer, open_file
-from slimfl.runs.storage.run_folder import (
-    EXPERIMENT,
-    disk_errors,
-    resume_command,
-)
 from slimfl.files import (
     own_folder,
     parse_toml,
@@ -32,6 +25,13 @@ from slimfl.files import (
     remove_leftovers,
     sync_folder,
     write_atomically,
+)
+from slimfl.round import RunFolder
+from slimfl.runs.storage.locks import only_writer, open_file
+from slimfl.runs.storage.run_folder import (
+    EXPERIMENT,
+    disk_errors,
+    resume_command,
 )
 
 PLAN = "plan.json"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimfl.experiment import Experiment, FederationSection, FlowerSection
 from slimfl.errors import RequestError
+from slimfl.experiment import Experiment, FederationSection, FlowerSection
 from slimfl.round import Callback, RunFolder, completed
 from slimfl.round import run as run_simulation
 from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from slimfl import experiment as config
-from slimfl.experiment import Experiment
-from slimfl.flower.local_ray import LocalRay
 from slimfl.errors import RequestError, RunError
-from slimfl.extras import why_missing
-from slimfl.round import Callback, RoundRecord
-from slimfl.files import write_atomically
+from slimfl.experiment import Experiment
 from slimfl.experiment.naming import trusted, trusting
+from slimfl.extras import why_missing
+from slimfl.files import write_atomically
+from slimfl.flower.local_ray import LocalRay
 from slimfl.nn import Vector
+from slimfl.round import Callback, RoundRecord
 from slimfl.runs.sweeps.job import Job, complete
 from slimfl.runs.sweeps.watching import Progress
 

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from slimfl import experiment as config
-from slimfl.runs import api
-from slimfl.experiment import Experiment
-from slimfl.experiment.short_names import short_name
 from slimfl.errors import RequestError
-from slimfl.round import Callback
-from slimfl.runs.storage.run_folder import EXPERIMENT
-from slimfl.runs.trackers import check_trackers
-from slimfl.methods import expand
+from slimfl.experiment import Experiment
 from slimfl.experiment.naming import module_of, trusting
+from slimfl.experiment.short_names import short_name
+from slimfl.methods import expand
+from slimfl.round import Callback
+from slimfl.runs import api
 from slimfl.runs.progress import display
 from slimfl.runs.run import Run, Runs
+from slimfl.runs.storage.run_folder import EXPERIMENT
 from slimfl.runs.sweeps.job import Job, complete
 from slimfl.runs.sweeps.names import run_name
 from slimfl.runs.sweeps.run import check_place, run_jobs
+from slimfl.runs.trackers import check_trackers
 
 #: Maximum number of points of a sweep, each of which is at least one run.
 MOST_POINTS = 10_000
