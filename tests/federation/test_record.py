@@ -126,6 +126,7 @@ def test_the_definition_knows_every_key_that_a_run_writes(ran):
     others = {"stopped_by", "finished_s", "cut_off_energy_j", "staleness"}
     others |= {"drained", "battery_left_j", "empty", "missing", "label_accuracy"}
     others |= {"silent", "silent_tasks", "missing_tasks"}  # only in asynchronous steps
+    others |= {"clipped"}  # only if an update changed too much
     others |= {"averaged_accuracy"}  # only with federation.average_last
     assert written | others == set(RoundRecord.model_fields)
 
