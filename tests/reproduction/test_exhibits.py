@@ -32,6 +32,7 @@ from slimfl.reproduction.reproduce import (
     write,
 )
 from slimfl.results import RunRecord
+from tests.hand_made_runs import PROVENANCE
 
 SMOKE = SCALES["smoke"]
 
@@ -437,7 +438,7 @@ def test_what_is_unfinished_is_told(tmp_path):
     absent = missing(chosen, SMOKE, tmp_path)
     assert unfinished(chosen, SMOKE, absent) == f"0 of {asked} runs are finished."
     job = grid.all_cells(SMOKE)[0].job(tmp_path)
-    RunFolder.create(job.folder, job.experiment, {})
+    RunFolder.create(job.folder, job.experiment, PROVENANCE)
     one_round(job)
     absent = missing(chosen, SMOKE, tmp_path)
     assert len(absent) == asked

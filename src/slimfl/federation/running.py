@@ -6,11 +6,14 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from slimfl.config import Experiment
 from slimfl.federation import own
 from slimfl.federation.callbacks import Callback, Callbacks
 from slimfl.federation.converged import convergence
-from slimfl.federation.storage.fitting import check_made_with
+from slimfl.federation.storage.fitting import KEPT, check_fits, check_made_with, named_sizes
+from slimfl.federation.storage.part_state import shapes
 from slimfl.federation.storage.record import RoundRecord
 from slimfl.federation.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.federation.storage.run_log import log_to
@@ -102,7 +105,16 @@ def completed(
     checkpoint = folder.checkpoint()
     if checkpoint is None or checkpoint.round != rounds:
         return False
-    check_made_with(checkpoint, experiment, folder.provenance()["data_sha256"])
+    data_sha256 = folder.provenance()["data_sha256"]
+    counts = folder.class_counts()
+    sizes = named_sizes(experiment, len(counts[0])) if counts else []
+    if not sizes:
+        check_made_with(checkpoint, experiment, data_sha256)
+        return True
+    there = checkpoint.tensors.get("global", np.zeros(0)).size
+    size = there if there in sizes else sizes[0]
+    kept = {name: value for name, value in checkpoint.tensors.items() if name.startswith(KEPT)}
+    check_fits(checkpoint, experiment, data_sha256, size, shapes(kept))
     return True
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.config import Experiment, round_dependencies
+from slimfl.config import OWN, Experiment, round_dependencies
 from slimfl.errors import RequestError
 from slimfl.federation.clock.under_way import problem as under_way_problem
 from slimfl.federation.last_segments import problem as last_segments_problem
 from slimfl.federation.storage.checkpoint import Checkpoint, Tensors
 from slimfl.federation.storage.part_state import Shapes, is_stored, shapes
 from slimfl.federation.storage.state_space import kept_shapes
+from slimfl.naming import module_of
 
 #: Key in a checkpoint's state for the values that its rounds depend on.
 MADE_WITH = "made_with"
@@ -88,6 +89,24 @@ def check_made_with(checkpoint: Checkpoint, experiment: Experiment, data_sha256:
             f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
             f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
         )
+
+
+def named_sizes(experiment: Experiment, classes: int) -> list[int]:
+    """The numbers of parameters that the network can have with grey and with colour images.
+
+    Empty if the network or the data are the user's own: only they know.
+    """
+    from slimfl.nn import build, flatten  # imports torch
+
+    model = experiment.model
+    own = (model.name, experiment.data.dataset)
+    if OWN in own or any(module_of(name) is not None for name in own):
+        return []
+    networks = (
+        build(model.name, model.options, in_channels=c, classes=classes, widths=model.widths)
+        for c in (1, 3)
+    )
+    return [len(flatten(network)) for network in networks]
 
 
 def _check_arrays(
