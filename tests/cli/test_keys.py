@@ -33,6 +33,11 @@ def test_every_key_is_listed_with_what_it_means(here):
     }
 
 
+def test_what_must_be_given_is_said(here):
+    required = [one["key"] for one in listed(here) if "required" in one["values"]]
+    assert required == ["classes.name"]
+
+
 def test_a_section_or_a_word_chooses(here):
     assert {one["section"] for one in listed(here, "server")} == {"server"}
     assert len(listed(here, "server")) == 5

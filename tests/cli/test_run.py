@@ -152,6 +152,10 @@ def test_a_group_grows_by_other_runs_and_refuses_the_same(here):
         '{"runs": {"..": ""}}',
         '{"runs": {"x": "rounds ="}}',
         '{"runs": {"x": 3}}',
+        '{"runs": {"a\\u0000b": ""}}',
+        '{"runs": {"\\ud800": ""}}',
+        '{"runs": {"x": "\\ud800"}}',
+        "[" * 100_000,
     ],
 )
 def test_a_damaged_or_hostile_plan_is_refused(text, here, tmp_path):

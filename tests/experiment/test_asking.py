@@ -11,7 +11,8 @@ import slimfl
 from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.experiment.loading import RIVALS
-from slimfl.experiment.short_names import SHORT_NAMES, short_name
+from slimfl.experiment.mistakes import known_keys
+from slimfl.experiment.short_names import HINTS, SHORT_NAMES, short_name
 
 #: For every key with rivals a value that no rival agrees with, and what else it needs.
 VALUES = {
@@ -217,3 +218,50 @@ def test_an_object_and_a_name_for_the_same_part_are_refused():
 def _arrays():
     images, labels = np.zeros((8, 4, 4, 1), np.uint8), np.arange(8) % 2
     return images, labels, images, labels
+
+
+def said(here, *words):
+    return "".join(map(str, here(*words)))
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("lr", "training.learning_rate"),
+        ("num_clients", "federation.devices"),
+        ("clients", "federation.devices"),
+        ("snr", "radio.noise_dbm"),
+        ("fraction_fit", "federation.participation"),
+        ("cohort_size", "federation.participation"),
+        ("num_train_epochs", "training.epochs"),
+        ("steps_per_epoch", "training.steps"),
+        ("optimizer", "training.optimiser"),
+        ("num_server_rounds", "rounds"),
+    ],
+)
+def test_words_of_other_libraries_lead_to_our_key(word, key, here):
+    for asked in (word, f"training.{word}", word.upper()):
+        with pytest.raises(RequestError, match=f"did you mean '{key}'"):
+            config.load(overrides=[f"{asked}=1"])
+    with pytest.raises(RequestError, match=f"did you mean '{key}'"):
+        config.load(**{word: 1})
+    assert key in said(here, "keys", word)
+    option = f"--{short_name(key).replace('_', '-')}" if "." not in short_name(key) else key
+    assert option in said(here, "run", f"--{word.replace('_', '-')}", "1")
+
+
+def test_every_hint_names_a_key_and_hides_none():
+    keys = set(known_keys())
+    assert set(HINTS.values()) <= keys
+    assert not HINTS.keys() & (keys | SHORT_NAMES.keys())
+
+
+@pytest.mark.parametrize("words", [("dta",), ("data", "shw")])
+def test_a_suggestion_is_made_once(words, here):
+    assert said(here, *words).count("Did you mean") == 1
+
+
+@pytest.mark.parametrize(("method", "ours"), [("FedAvg", "vanilla-1.0x"), ("fedprox", "proximal")])
+def test_methods_of_other_libraries_lead_to_ours(method, ours):
+    with pytest.raises(RequestError, match=f"here it is .*{ours}"):
+        slimfl.run(method=method, dataset="synthetic", rounds=1)

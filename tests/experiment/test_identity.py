@@ -149,6 +149,8 @@ COUNTS = {
     "federation.average": "samples",
     "federation.missing": "zero",
     "federation.absent": "old",
+    "federation.clip_norm": 7.0,
+    "federation.clip_value": 7.0,
     "federation.evaluate_every": 7,
     "federation.evaluate_all_from": 3,
     "federation.average_last": 2,

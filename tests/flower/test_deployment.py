@@ -193,6 +193,7 @@ MISDEEDS = {
     3: ("impostor", "it answers as device 0"),
     4: ("model", "it trained another model"),
     5: ("late", "it did not answer"),
+    6: ("huge", "no training does"),
 }
 
 
@@ -209,15 +210,15 @@ def test_a_device_that_lies_or_is_late_changes_nothing(
         federation.up()
     done = command(
         "run", experiment, "--superlink", federation.kit.path, "--out", tmp_path / "group",
-        "--rounds", 6, "--set", "flower.round_timeout_s=45", "--set", "radio.noise_dbm=-200",
+        "--rounds", 7, "--set", "flower.round_timeout_s=45", "--set", "radio.noise_dbm=-200",
         timeout=2 * PATIENCE_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     folder = RunFolder.open(tmp_path / "group/slimfl-seed0")
     *spoilt, last = folder.metrics()
-    assert [line["refused"] for line in spoilt] == [[2], [2], [], [], []]
-    assert [line["dropped_out"] for line in spoilt] == [[], [], [2], [2], [2]]
-    assert [line["delivered"] for line in spoilt] == [[2, 2]] * 5
+    assert [line["refused"] for line in spoilt] == [[2], [2], [], [], [], [2]]
+    assert [line["dropped_out"] for line in spoilt] == [[], [], [2], [2], [2], []]
+    assert [line["delivered"] for line in spoilt] == [[2, 2]] * 6
     assert (last["devices"], last["delivered"]) == ([0, 1, 2], [3, 3])
     said = (folder.path / "run.log").read_text().splitlines()
     for number, (_, words) in MISDEEDS.items():

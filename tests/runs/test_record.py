@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from slimfl import experiment as config
@@ -110,6 +111,26 @@ def test_a_finished_run_is_compared_with_its_checkpoint(ran, tmp_path):
         completed(copy, copy.experiment(), verify=True)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensors: {**tensors, "global": np.zeros(7, np.float32)},
+        lambda tensors: {**tensors, "global": tensors["global"].reshape(2, -1)},
+        lambda tensors: {name: each for name, each in tensors.items() if name != "global"},
+        lambda tensors: {**tensors, "more": np.zeros(7, np.float32)},
+    ],
+    ids=["too short", "two rows", "absent", "one more"],
+)
+def test_a_finished_run_with_another_model_in_its_checkpoint_is_refused(change, ran, tmp_path):
+    _, folder = ran
+    copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
+    newest = copy.checkpoint()
+    forged = replace(newest, tensors=change(dict(newest.tensors)))
+    checkpoints.write(copy.path / "checkpoints", forged)
+    with pytest.raises(RequestError, match="does not fit this run"):
+        completed(copy, copy.experiment(), verify=True)
+
+
 def test_keys_of_a_later_version_are_ignored(ran):
     """They are not even kept: a megabyte of nested brackets takes twenty in memory."""
     lines, _ = ran
@@ -126,6 +147,7 @@ def test_the_definition_knows_every_key_that_a_run_writes(ran):
     others = {"stopped_by", "finished_s", "cut_off_energy_j", "staleness"}
     others |= {"drained", "battery_left_j", "empty", "missing", "label_accuracy"}
     others |= {"silent", "silent_tasks", "missing_tasks"}  # only in asynchronous steps
+    others |= {"clipped"}  # only if an update changed too much
     others |= {"averaged_accuracy"}  # only with federation.average_last
     assert written | others == set(RoundRecord.model_fields)
 

@@ -85,6 +85,8 @@ def show(scale: Scale, runs: Runs) -> Exhibit:
                 _best([finals[a, k, width] for a in ALPHAS for k in counts], width, printed)
                 for width, printed in zip(WIDTHS, paper.DEVICES_ACCURACY, strict=True)
             ),
+            doubt="Ours is the best of all settings, and the largest of several numbers is high by "
+            "chance alone.",
         )
     )
     if {20, 70} <= set(counts):

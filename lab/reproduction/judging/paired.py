@@ -17,8 +17,8 @@ CONFIDENCE = 0.95
 
 RULE = (
     "Each claim comes with the differences between its methods, paired by seed, with Student's "
-    f"{CONFIDENCE:.0%} confidence interval over the seeds; one seed gives no interval. Verdicts do "
-    "not use them."
+    f"{CONFIDENCE:.0%} confidence interval over the seeds; one seed gives no interval. Verdicts "
+    "use them only where they say so."
 )
 
 

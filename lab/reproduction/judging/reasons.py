@@ -14,6 +14,8 @@ def reason(claim: Claim, scale: Scale) -> str:
     guessing = [each.quantity for each in claim.comparisons if not each.learned]
     if claim.verdict is Verdict.UNDECIDED and guessing:
         return f"Not better than guessing yet: {', '.join(guessing)}."
+    if claim.verdict is Verdict.UNDECIDED and claim.doubt:
+        return claim.doubt
     if claim.verdict not in (Verdict.ORDER, Verdict.DIFFERS):
         return ""
     if claim.seeds is None:

@@ -9,7 +9,8 @@
 3. A claim that states only an order agrees if the order holds here by more than our standard error.
 4. Where only some seeds reached what is measured, an order must hold with every seed.
 5. Everything else *differs*. If no method reached what is measured, or a network is not better than
-   guessing (`results/learned.py`), the claim is *undecided*.
+   guessing (`results/learned.py`), the claim is *undecided*; so is one that would agree, but that
+   these runs cannot support (`Claim.doubt`).
 6. Unfinished runs decide nothing. A verdict rests on the seeds with which all runs of the claim are
    finished, and says how many of the planned seeds these are; while there is none, the claim is
    *unfinished*, or *not run* if a number is missing.
@@ -34,7 +35,8 @@ RULE = (
     "agrees when that order holds here by more than our standard error. Where only some seeds "
     "reached what is measured, an order must hold with every seed. Everything else differs; "
     "a claim is undecided where no method reached what is measured or a network has not learned "
-    "yet (its accuracy is not above guessing and three standard errors). A verdict rests on the "
+    "yet (its accuracy is not above guessing and three standard errors), or where a claim would "
+    "agree but these runs cannot support it. A verdict rests on the "
     "seeds with which all runs of the claim are finished, and says how many of the planned seeds "
     "these are; while there is none, the claim is unfinished. A table or figure has the worst "
     "verdict of its claims."
@@ -135,6 +137,8 @@ class Claim:
     about: Subject | None = None
     explanation: str = ""
     """Why it may not agree, if the exhibit knows."""
+    doubt: str = ""
+    """Why our numbers cannot support it, although they come out alike; it is then undecided."""
 
     @property
     def verdict(self) -> Verdict:
@@ -150,13 +154,17 @@ class Claim:
             return Verdict.UNDECIDED
         if self.order:
             holds = all(self._above(*pair) for pair in self.order)
-            return Verdict.AGREES if holds else Verdict.DIFFERS
+            return self._supported if holds else Verdict.DIFFERS
         if all(each.agrees for each in self.comparisons):
-            return Verdict.AGREES
+            return self._supported
         pairs = list(self._told_apart())
         if pairs and all(self._above(*pair) for pair in pairs):
             return Verdict.ORDER
         return Verdict.DIFFERS
+
+    @property
+    def _supported(self) -> Verdict:
+        return Verdict.UNDECIDED if self.doubt else Verdict.AGREES
 
     @property
     def seeds(self) -> int | None:

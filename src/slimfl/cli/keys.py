@@ -38,13 +38,19 @@ def _chosen(sections: "list[KeySection]", word: str) -> "list[KeySection]":
     """The section of that name, or the keys in which the word occurs."""
     from dataclasses import replace
 
+    from slimfl.experiment.short_names import meant
+
     named = [section for section in sections if section.name == word]
     if named:
         return named
-    wanted = word.lower()
+    wanted, other = word.lower(), meant(word)
     found = []
     for section in sections:
-        keys = tuple(key for key in section.keys if wanted in f"{key.name} {key.meaning}".lower())
+        keys = tuple(
+            key
+            for key in section.keys
+            if wanted in f"{key.name} {key.meaning}".lower() or key.name == other
+        )
         if wanted and keys:
             found.append(replace(section, keys=keys))
     if not found:

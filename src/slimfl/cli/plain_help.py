@@ -4,11 +4,12 @@ typer writes `\[default: 1]` for rich to read as a bracket, whether rich prints 
 click 8.5 and later typer before 0.21, which Flower asks for, loses what arguments are for.
 """
 
+import difflib
 import inspect
 import re
 from typing import Any
 
-from click import Command, Context, Option
+from click import Command, Context, NoSuchOption, Option, UsageError
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
@@ -32,7 +33,14 @@ class _OptionsOnce(Command):
         parse = parser.parse_args
 
         def parse_once(args: list[str]) -> Any:
-            found, rest, order = parse(args)
+            try:
+                found, rest, order = parse(args)
+            except NoSuchOption as error:
+                option = self._known_as(ctx, error.option_name)
+                if option is None:
+                    raise
+                text = f"No such option {error.option_name!r}. Did you mean {option!r}?"
+                raise UsageError(text, ctx) from None
             for one in single:
                 values = found.get(one.name, ())
                 if any(value != values[0] for value in values):
@@ -44,6 +52,17 @@ class _OptionsOnce(Command):
 
         parser.parse_args = parse_once
         return parser
+
+    def _known_as(self, ctx: Context, option: str) -> str | None:
+        """What to write here for an option of another library; None if there is nothing."""
+        from slimfl.experiment.short_names import meant, short_name
+
+        key = meant(option)
+        here = {name for one in self.get_params(ctx) for name in one.opts}
+        short = f"--{short_name(key).replace('_', '-')}" if key else ""
+        if short in here:
+            return short
+        return f"--set {key}=VALUE" if key and "--set" in here else None
 
 
 def _takes_one_value(option: Option) -> bool:
@@ -69,6 +88,16 @@ class PlainCommand(_OptionsOnce, TyperCommand):
 
 class PlainGroup(_OptionsOnce, TyperGroup):
     """A group of such commands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of that name; a misspelt one gets one suggestion, not click's and typer's."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            said = error.message.partition(" Did you mean ")[0]
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            way_on = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{said}{way_on}", ctx) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options with their help, then the commands."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import Experiment
 from slimfl.experiment.sections import Section
+from slimfl.experiment.short_names import meant
 
 #: Maximum length of a text (a path), depth of nested lists, and number of values.
 MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
@@ -81,6 +82,9 @@ def reject_misplaced(
 def _nearest(dotted: str, siblings: list[str]) -> str:
     """The known key closest to a mistyped one: beside it, anywhere, or by its last part."""
     parent, _, last = dotted.rpartition(".")
+    elsewhere = meant(last)
+    if elsewhere is not None and elsewhere != dotted:
+        return f"; did you mean {elsewhere!r}?"
     beside = difflib.get_close_matches(last, siblings, 1, 0.75)
     if beside:
         return f"; did you mean {'.'.join(filter(None, (parent, beside[0])))!r}?"

@@ -97,7 +97,8 @@ def reference() -> list[KeySection]:
                 raise ValueError(f"{key} has no docstring in config/sections, no meaning here")
             default = field.get_default(call_default_factory=True)
             default = None if default is PydanticUndefined else to_jsonable_python(default)
-            keys.append(Key(key, _values(properties[name]), default, meaning))
+            values = _values(properties[name]) + (", required" if field.is_required() else "")
+            keys.append(Key(key, values, default, meaning))
         found.append(KeySection(section, inspect.getdoc(model) or "", tuple(keys)))
     return found
 

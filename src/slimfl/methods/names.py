@@ -37,6 +37,17 @@ RIVALS: dict[str, type[HeteroFL]] = {
 #: Only devices that can train the full width take part; the same as Vanilla FL at full width.
 EXCLUSIVE = "exclusive"
 
+#: What methods of other libraries are here.
+ELSEWHERE = {
+    "fedavg": "vanilla-1.0x",
+    "fedsgd": "vanilla-1.0x with training.steps=1",
+    "fedprox": "vanilla-1.0x with training.proximal_mu",
+    "fedavgm": 'vanilla-1.0x with server.optimiser="momentum"',
+    "fedadam": 'vanilla-1.0x with server.optimiser="adam"',
+    "fedopt": "vanilla-1.0x with server.optimiser",
+    "vanilla": "vanilla-1.0x, or vanilla-all for every width",
+}
+
 
 def method_names(widths: tuple[float, ...]) -> list[str]:
     """The available methods for a list of widths."""
@@ -71,9 +82,11 @@ def method(
         return RIVALS[name](widths, missing)
     if module_of(name) is None:
         known = ", ".join([*method_names(widths), vanilla_all_name(widths)])
+        here = ELSEWHERE.get(name.lower().replace("-", "").replace("_", ""))
+        hint = f"; here it is {here}" if here else ""
         raise RequestError(
-            f"there is no method {name!r} for these widths; choose from {known}, name your own as "
-            "package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
+            f"there is no method {name!r} for these widths{hint}; choose from {known}, name your "
+            "own as package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
         )
     maker = resolve("method", name, {}, lambda made: hasattr(made, "aggregate"))
     made: Method = construct(

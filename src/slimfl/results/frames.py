@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 #: Lists of devices, which a table shows by their length.
-_COUNTED = ("devices", "dropped_out", "refused")
+_COUNTED = ("devices", "dropped_out", "refused", "clipped")
 #: Lists with one value per segment.
 _SEGMENTS = ("delivered", "bits_sent", "bits_decoded", "bits_dropped")
 #: Keys that describe how a run was computed, not what it is about.

@@ -31,7 +31,7 @@ from slimfl.round.clock.recorded import battery_fields, differing
 from slimfl.round.clock.synchronous import no_round_time
 from slimfl.round.clock.under_way import AT_WORK, WAITING, assignment, plain, under
 from slimfl.round.plan import Plan
-from slimfl.round.reasons import BATTERY, NO_ANSWER, OFFLINE
+from slimfl.round.reasons import BATTERY, NO_ANSWER, OFFLINE, REFUSED
 from slimfl.round.round_book import RoundBook
 from slimfl.round.round_record import round_record
 from slimfl.round.work import Work
@@ -170,7 +170,8 @@ class AsynchronousRounds:
         plan = work.plan(number, began, [], no_round_time())
         self.models[simulation.round] = simulation.global_model
         flights: dict[int, Flight] = {}
-        for rows, got in simulation.receiver.received(plan, simulation.outcomes(plan)):
+        outcomes = simulation.outcomes(plan)
+        for rows, got in simulation.receiver.received(plan, simulation.global_model, outcomes):
             place = {row: k for k, row in enumerate(got.updates)}
             for row in rows:
                 if row not in place:
@@ -178,9 +179,10 @@ class AsynchronousRounds:
                     continue
                 update, k = got.updates[row], place[row]
                 arrival = got.arrivals.get(row)
+                wrong = dict.fromkeys(got.clipped, "clipped") | dict.fromkeys(got.refused, REFUSED)
                 flights[began[row]] = Flight(
                     **self._task(number, work, began[row]),
-                    reason="refused" if update.device in got.refused else "",
+                    reason=wrong.get(update.device, ""),
                     gain=float(got.links.gains[k]),
                     power_dbm=float(got.links.power_dbm[k]),
                     decoded=int(got.receptions.decoded[k]),
@@ -349,7 +351,8 @@ class AsynchronousRounds:
             for each in came
         ]
         book.receive(range(len(came)), updates, links, receptions)
-        book.refused = sorted({each.device for each in came if each.reason == "refused"})
+        book.refused = sorted({each.device for each in came if each.reason == REFUSED})
+        book.clipped = sorted({each.device for each in came if each.reason == "clipped"})
         return plan, book
 
     def _optional_fields(self, ended: list[Flight]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from slimfl.radio.supply import drawn
 from slimfl.round.filters import Filter, Passage
 from slimfl.round.plan import Plan
 from slimfl.round.round_book import RoundBook
-from slimfl.round.updates import RefusedUpdateError, check_update
+from slimfl.round.updates import RefusedUpdateError, bounded, check_update
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ class Received:
     """By row of the plan, if something usable arrived."""
     refused: list[int]
     """Devices whose update was invalid."""
+    clipped: list[int]
+    """Devices whose update changed too much, and was bounded."""
 
 
 class Receiver:
@@ -61,7 +63,9 @@ class Receiver:
         self.channel, self.segments, self.filters = channel, segments, filters
         self.energy = experiment.energy
         self.measured = experiment.radio.gains == "measured"
-        self.by_samples = experiment.federation.average == "samples"
+        self.federation = experiment.federation
+        self.changes: dict[int, float] = {}
+        """By device, the norm of what its last update changed."""
         self._where: dict[tuple[int, ...], Positions] = {}
 
         @lru_cache(maxsize=REMEMBERED)
@@ -73,12 +77,14 @@ class Receiver:
         self._reordered = reordered
 
     def arrivals(
-        self, plan: Plan, outcomes: Iterator[Outcome], book: RoundBook
+        self, plan: Plan, model: Vector, outcomes: Iterator[Outcome], book: RoundBook
     ) -> Iterator[Arrival]:
-        """Receive updates, a bounded number at a time, and yield what arrived."""
-        for rows, got in self.received(plan, outcomes):
+        """Receive updates of a model, a bounded number at a time, and yield what arrived."""
+        self.changes.clear()
+        for rows, got in self.received(plan, model, outcomes):
             book.receive(list(got.updates), list(got.updates.values()), got.links, got.receptions)
             book.refused += got.refused
+            book.clipped += got.clipped
             for row in rows:
                 arrival = got.arrivals.get(row)
                 if self.filters:
@@ -87,36 +93,36 @@ class Receiver:
                     yield arrival
 
     def received(
-        self, plan: Plan, outcomes: Iterator[Outcome]
+        self, plan: Plan, model: Vector, outcomes: Iterator[Outcome]
     ) -> Iterator[tuple[Sequence[int], Received]]:
         """What arrives, for a bounded number of rows at a time."""
         for begin in range(0, len(plan), RECEIVED_AT_ONCE):
             rows = range(begin, min(begin + RECEIVED_AT_ONCE, len(plan)))
             came = {row: self._usable(plan, row, next(outcomes)) for row in rows}
-            yield (
-                rows,
-                self._receive(plan, {row: one for row, one in came.items() if one is not None}),
-            )
+            usable = {row: one for row, one in came.items() if one is not None}
+            yield rows, self._receive(plan, model, usable)
         # run the engine's generator to its end: it may still report that there was no quorum
         next(outcomes, None)
 
-    def _receive(self, plan: Plan, updates: dict[int, Update]) -> Received:
+    def _receive(self, plan: Plan, model: Vector, updates: dict[int, Update]) -> Received:
         """What arrives of these updates, which are keyed by row of the plan."""
         sent = [plan.signals[row] for row in updates]
         links = self._links(plan, updates)
         orders = [plan.assignments[row].channels for row in updates]
         payloads = self._payloads(sent, list(updates.values()), orders)
         receptions = drawn(self.energy, self.channel.receive(links, sent, payloads))
-        arrived, refused = {}, []
+        arrived, refused, clipped = {}, [], []
         for k, (row, update) in enumerate(updates.items()):
             delivered = sent[k].segments_decoded(int(receptions.decoded[k]))
             if not delivered:
                 continue
+            where = self.positions(delivered, orders[k])
             try:
                 check_update(update.parameters, len(self.segments.segment_of))
                 received = receptions.payloads[k] if receptions.payloads is not None else None
                 parameters = self._received(update.parameters, sent[k], received, orders[k])
                 check_update(parameters, len(self.segments.segment_of))
+                within, norm = bounded(parameters, model, where, self.federation)
             except RefusedUpdateError as error:
                 log.warning(
                     "round %d: update of device %d refused: it %s",
@@ -126,10 +132,18 @@ class Receiver:
                 )
                 refused.append(update.device)
                 continue
-            weight = float(update.samples) if self.by_samples else 1.0
-            device, where = plan.devices.device(row), self.positions(delivered, orders[k])
-            arrived[row] = Arrival(device, parameters, where, weight)
-        return Received(updates, links, receptions, arrived, refused)
+            self.changes[update.device] = norm
+            if within is not parameters:
+                log.warning(
+                    "round %d: update of device %d clipped: it changes the model by a norm of %.3g",
+                    plan.round,
+                    update.device,
+                    norm,
+                )
+                clipped.append(update.device)
+            weight = float(update.samples) if self.federation.average == "samples" else 1.0
+            arrived[row] = Arrival(plan.devices.device(row), within, where, weight)
+        return Received(updates, links, receptions, arrived, refused, clipped)
 
     def _filtered(self, plan: Plan, row: int, arrival: Arrival | None) -> Arrival | None:
         """Apply the filters, which also see devices that delivered nothing."""

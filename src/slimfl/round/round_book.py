@@ -26,6 +26,7 @@ class RoundBook:
         self.decoded: list[int] = []
         """How many messages of each of `rows` were decoded."""
         self.refused: list[int] = []
+        self.clipped: list[int] = []
         self.losses = MeanLosses(widths)
         self.images = 0
         """Number of images that devices trained on; one counts once, at however many widths."""

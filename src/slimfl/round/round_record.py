@@ -61,6 +61,7 @@ def round_record(
         "devices": book.devices,
         "dropped_out": book.dropped_out,
         "refused": book.refused,
+        **({"clipped": book.clipped} if book.clipped else {}),
         # a channel may know none, and JSON has no NaN
         "gains": book.gains if np.isfinite(book.gains).all() else None,
         "decoded": [len(segments) for segments in book.arrived],

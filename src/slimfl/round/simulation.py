@@ -260,7 +260,7 @@ class Simulation(Setting):
         book = RoundBook(plan, len(self.experiment.model.widths))
         for each in self.filters:
             each.begin(plan.round, self.global_model)
-        stream = self.receiver.arrivals(plan, outcomes, book)
+        stream = self.receiver.arrivals(plan, self.global_model, outcomes, book)
         absent: str = self.experiment.federation.absent
         if self.last_segments is not None:
             asked = [*plan.devices.ids.tolist(), *plan.absent]
@@ -318,7 +318,24 @@ class Simulation(Setting):
             raise RequestError(
                 f"{self._method_words} returned a model of shape {np.shape(model)}, not {expected}"
             )
-        return np.ascontiguousarray(model, np.float32)
+        model = np.ascontiguousarray(model, np.float32)
+        if not np.isfinite(model).all():
+            raise self._diverged(self.round + 1, "the merged model holds a NaN or an infinity")
+        return model
+
+    def _diverged(self, number: int, what: str) -> RunError:
+        """The error for a model from which no run can go on, with the device to look at."""
+        changes = self.receiver.changes
+        device = max(changes, key=changes.__getitem__, default=-1)
+        whose = (
+            f"; the largest change came from device {device}, with a norm of {changes[device]:.3g}"
+            if changes.get(device)
+            else ""
+        )
+        return RunError(
+            f"round {number}: {what}{whose}. Nothing of this round is kept: resume without that "
+            "device, or start again with a lower training.learning_rate"
+        )
 
     def _assign(self, device: Device, number: int) -> Assignment | None:
         random = partial(generator, self.experiment.seed, "assignment", number, device.id)
@@ -333,6 +350,8 @@ class Simulation(Setting):
             scored = self.engine.evaluate(self.global_model, tested, by_label=True)
         else:
             scored = self.engine.evaluate(self.global_model, tested)
+        if not np.isfinite([score.loss for score in scored]).all():
+            raise self._diverged(number, "the merged model's loss on the test set is not finite")
         return dict(zip(tested, scored, strict=True))
 
     def averaged_scores(self, number: int) -> dict[int, Score] | None:

@@ -6,11 +6,14 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from slimfl.experiment import Experiment
 from slimfl.runs import own
 from slimfl.runs.callbacks import Callback, Callbacks
 from slimfl.runs.converged import convergence
-from slimfl.runs.storage.fitting import check_made_with
+from slimfl.runs.storage.fitting import KEPT, check_fits, check_made_with, named_sizes
+from slimfl.runs.storage.part_state import shapes
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.runs.storage.run_log import log_to
@@ -102,7 +105,16 @@ def completed(
     checkpoint = folder.checkpoint()
     if checkpoint is None or checkpoint.round != rounds:
         return False
-    check_made_with(checkpoint, experiment, folder.provenance()["data_sha256"])
+    data_sha256 = folder.provenance()["data_sha256"]
+    counts = folder.class_counts()
+    sizes = named_sizes(experiment, len(counts[0])) if counts else []
+    if not sizes:
+        check_made_with(checkpoint, experiment, data_sha256)
+        return True
+    there = checkpoint.tensors.get("global", np.zeros(0)).size
+    size = there if there in sizes else sizes[0]
+    kept = {name: value for name, value in checkpoint.tensors.items() if name.startswith(KEPT)}
+    check_fits(checkpoint, experiment, data_sha256, size, shapes(kept))
     return True
 
 

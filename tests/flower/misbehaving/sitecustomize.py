@@ -19,6 +19,8 @@ def corrupt(misdeed, answer):
     update = answer.update
     if misdeed == "nan":
         update = replace(update, parameters=np.full_like(update.parameters, np.nan))
+    elif misdeed == "huge":
+        update = replace(update, parameters=np.full_like(update.parameters, 3e38))
     elif misdeed == "shape":
         update = replace(update, parameters=update.parameters[:-7])
     elif misdeed == "impostor":

@@ -1,11 +1,14 @@
 """The rule of verdicts, case by case, against what a reader would conclude by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.reproduction.cells.scale import SCALES
+from lab.reproduction.judging.reasons import reason
 from lab.reproduction.judging.verdict import Claim, Comparison, Verdict, worst
 
 
@@ -103,6 +106,14 @@ def test_nothing_is_concluded_from_unfinished_runs():
     assert Claim("text", "source", (done, open_)).verdict is Verdict.UNFINISHED
     assert Claim("text", "source", (done,)).verdict is Verdict.AGREES
     assert Claim("text", "source", (open_, Comparison("c", None))).verdict is Verdict.NOT_RUN
+
+
+def test_what_comes_out_alike_without_support_is_undecided():
+    doubtful = replace(claim((80, 2, 81, 0)), doubt="the best of many")
+    assert claim((80, 2, 81, 0)).verdict is Verdict.AGREES
+    assert doubtful.verdict is Verdict.UNDECIDED
+    assert reason(doubtful, SCALES["standard"]) == "the best of many"
+    assert replace(claim((80, 2, 90, 0)), doubt="the best of many").verdict is Verdict.DIFFERS
 
 
 def test_an_exhibit_has_the_worst_of_what_was_judged():

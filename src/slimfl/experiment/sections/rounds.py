@@ -33,6 +33,11 @@ class FederationSection(Section):
     arrive from it (`stale`: the server keeps one vector for every device that it ever heard), or as
     `zero`. A device that cannot train a segment is not asked for it. In asynchronous mode, one
     counts every upload that should have contained the segment since its last merge."""
+    clip_norm: Positive = 1000.0
+    """Largest norm of the change that one update makes to the model; a larger change is scaled down
+    to it, and one that is 1000 times larger is refused. No normal training comes near."""
+    clip_value: Positive = 100.0
+    """The same for the change of a single parameter."""
     evaluate_every: Count = 1
     evaluate_all_from: Count | None = None
     """Test every round from this one on, too: the mean of many tests is a more precise score."""

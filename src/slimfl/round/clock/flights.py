@@ -25,8 +25,8 @@ _REAL = (
     "ends_s", "finished_s", "gain", "noise_to_power", "power_dbm", "airtime_s", "energy_j",
     "compute_j", "used_j", "weight",
 )  # fmt: skip
-#: Why a task delivers nothing; the empty string if it does deliver.
-REASONS = ("", "offline", "no answer", "battery", "refused")
+#: Why a task delivers nothing, or less; the empty string if it does deliver.
+REASONS = ("", "offline", "no answer", "battery", "refused", "clipped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Flight:
     @property
     def trained(self) -> bool:
         """True if the device completed its work."""
-        return self.reason in ("", "refused")
+        return self.reason in ("", "refused", "clipped")
 
 
 def packed(flights: list[Flight], parameters: int, widths: int) -> Arrays:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
-from slimfl.experiment import Experiment, round_dependencies
+from slimfl.experiment import OWN, Experiment, round_dependencies
+from slimfl.experiment.naming import module_of
 from slimfl.round.clock.under_way import problem as under_way_problem
 from slimfl.round.last_segments import problem as last_segments_problem
 from slimfl.runs.storage.checkpoint import Checkpoint, Tensors
@@ -88,6 +89,24 @@ def check_made_with(checkpoint: Checkpoint, experiment: Experiment, data_sha256:
             f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
             f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
         )
+
+
+def named_sizes(experiment: Experiment, classes: int) -> list[int]:
+    """The numbers of parameters that the network can have with grey and with colour images.
+
+    Empty if the network or the data are the user's own: only they know.
+    """
+    from slimfl.nn import build, flatten  # imports torch
+
+    model = experiment.model
+    own = (model.name, experiment.data.dataset)
+    if OWN in own or any(module_of(name) is not None for name in own):
+        return []
+    networks = (
+        build(model.name, model.options, in_channels=c, classes=classes, widths=model.widths)
+        for c in (1, 3)
+    )
+    return [len(flatten(network)) for network in networks]
 
 
 def _check_arrays(

@@ -97,6 +97,9 @@ class RoundRecord(_Part):
     dropped_out: list[Count]
     refused: list[Count]
     """Those of `devices` whose update was invalid and not merged."""
+    clipped: list[Count] | None = None
+    """Those of `devices` whose update changed too much and was bounded; absent if there are
+    none."""
     gains: list[Amount] | None = None
     decoded: list[Count]
     """For each of `devices`, the number of segments that arrived."""
@@ -205,8 +208,10 @@ class RoundRecord(_Part):
         absent = [device for each in (self.missing or {}).values() for device in each]
         if max(absent, default=0) >= devices or len(set(absent)) < len(absent):
             return f"missing must name different devices, by numbers below {devices}"
-        if len(self.refused) > len(self.devices) or not set(self.refused) <= set(self.devices):
-            return "refused must be some of devices"
+        for key in ("refused", "clipped"):
+            some = getattr(self, key) or []
+            if len(some) > len(self.devices) or not set(some) <= set(self.devices):
+                return f"{key} must be some of devices"
         return None
 
     def _repetition(self, asynchronous: bool) -> str | None:

@@ -120,6 +120,8 @@ def _read_plan(path: Path) -> dict[str, str]:
     try:
         texts = _Plan.model_validate(read_json(path)).runs
         trees = [parse_toml(text) for text in texts.values()]
+        for name in texts:
+            os.fsencode(name)  # refuses half of a pair of characters
     except (OSError, ValueError):
         raise damaged from None
     if any(re.search("[/\0]", name) or name in ("", ".", "..") for name in texts):
