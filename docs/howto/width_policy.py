@@ -1,6 +1,6 @@
 """Train, export both widths, and let a policy choose between them."""
 
-import sys
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,30 +9,26 @@ import slimfl
 from slimfl.data import load
 from slimfl.export.exporting import export
 from slimfl.export.policy import probabilities_of
+from slimfl.export.trained import deployable, load_trained
 
 slimfl.run(out="run", data__dataset="synthetic", rounds=8, training__steps=100)
-export("run", "exported", formats=["torch"])
+export("run", "exported", formats=["safetensors"])
 
 # budget: the width stays the same while the budget stays close to a limit
 policy = slimfl.WidthPolicy.from_manifest("exported/manifest.json", hysteresis=0.2)
 full = policy.costs[1.0]
 print([policy.within(budget * full) for budget in (1.1, 0.9, 1.1, 1.3, 1.1)])
 
-# cascade: narrow first, full when unsure. The exported modules do not need slimfl
-sys.path.insert(0, "exported")
-import ul_mobilenet_0_5x  # noqa: E402
-import ul_mobilenet_1_0x  # noqa: E402
+# cascade: narrow first, full when unsure
+trained = load_trained(Path("run"))
 
 
 def classifier(network):
-    """Bytes in, probabilities out."""
-    return lambda images: probabilities_of(network(torch.from_numpy(images)).detach())
+    """Bytes in, probabilities out; on a device, the exported file in its runtime."""
+    return lambda images: probabilities_of(network(torch.from_numpy(images)))
 
 
-classify = {
-    0.5: classifier(ul_mobilenet_0_5x.load()),
-    1.0: classifier(ul_mobilenet_1_0x.load()),
-}
+classify = {width: classifier(deployable(trained, width)) for width in (0.5, 1.0)}
 test = load("synthetic").test
 images = np.ascontiguousarray(test.images.transpose(0, 3, 1, 2))
 for confidence in (0.0, 0.6, 1.0):

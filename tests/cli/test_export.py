@@ -90,10 +90,12 @@ def test_wrong_requests_end_with_one_sentence(here, finished, tmp_path):
     refused(here("export", run, "--width", "nan"), "no width nan")
     refused(here("export", run, "--format", "pickle"), "no format 'pickle'")
     refused(here("export", run, "--format", ""), "no format")
-    refused(here("export", run, "--format", "torch", "--int8"), "int8")
+    refused(here("export", run, "--format", "safetensors", "--int8"), "int8")
     refused(here("export", run, "--energy", "none"), "no energy preset 'none'")
     refused(here("export", tmp_path / "nothing"), "not a run folder")
-    refused(here("export", run, "--format", "torch", "--out", "/dev/null/x"), "cannot be written")
+    refused(
+        here("export", run, "--format", "safetensors", "--out", "/dev/null/x"), "cannot be written"
+    )
     refused(here("pick", run), "at least one limit")
     refused(here("pick", run, "--min-accuracy", "70"), "from 0 to 1")
     refused(here("pick", run, "--max-macs", "nan"), "--max-macs")
@@ -101,7 +103,7 @@ def test_wrong_requests_end_with_one_sentence(here, finished, tmp_path):
     refused(here("pick", tmp_path / "nothing", "--max-macs", "1"), "not a run folder")
     bare = shutil.copytree(run, tmp_path / "bare")
     shutil.rmtree(bare / "checkpoints")
-    refused(here("export", bare, "--format", "torch"), "no intact checkpoint")
+    refused(here("export", bare, "--format", "safetensors"), "no intact checkpoint")
     assert not (run / "export").exists()
 
 
@@ -137,10 +139,10 @@ def test_the_code_that_a_folder_names_runs_only_if_trusted(here, marker, tmp_pat
     marker.unlink()
     for module in ("lent", "lent.networks"):
         sys.modules.pop(module)
-    refused(here("export", finished.folder, "--format", "torch"), "--trust lent.networks")
+    refused(here("export", finished.folder, "--format", "safetensors"), "--trust lent.networks")
     refused(here("pick", finished.folder, "--max-macs", "1e9"), "--trust lent.networks")
     assert not marker.exists()
-    answer = here("export", finished.folder, "--format", "torch", "--trust", "lent", "--json")
+    answer = here("export", finished.folder, "--format", "safetensors", "--trust", "lent", "--json")
     assert answer[0] == 0, answer
     assert marker.exists()
     models = json.loads(answer[1])["manifest"]["models"]
@@ -154,7 +156,7 @@ def test_a_shell_command_in_a_folder_is_not_run(here, finished, tmp_path):
     hostile = {"model": {"name": "os:system", "options": {"command": f"touch {trace}"}}}
     (folder / "experiment.toml").write_text(dump(build(hostile), data_sha256=""))
     for trust in ((), ("--trust", "os")):
-        status, _, error = here("export", folder, "--format", "torch", *trust)
+        status, _, error = here("export", folder, "--format", "safetensors", *trust)
         assert status == 2, error
         assert error.count("\n") == 1
     assert not trace.exists()

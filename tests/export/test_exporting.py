@@ -4,8 +4,6 @@ import dataclasses
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,12 +15,20 @@ import slimfl
 from slimfl.data import load
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import round_identity
-from slimfl.export import exporting, int8
-from slimfl.export.card import model_card
-from slimfl.export.exporting import export
+from slimfl.export import exporting, onnx_file
+from slimfl.export.exporting import export, model_card
 from slimfl.export.manifest import MANIFEST, Manifest, read_manifest
 from slimfl.export.trained import load_trained
-from slimfl.nn import SlimConv2d, SlimLinear, at_width, channels_at, multiply_adds, segments
+from slimfl.nn import (
+    SlimConv2d,
+    SlimLinear,
+    ULMobileNet,
+    at_width,
+    channels_at,
+    multiply_adds,
+    segments,
+    standalone,
+)
 from slimfl.round import Callback
 from slimfl.training import Images
 from tests.export.conftest import SMALL
@@ -146,11 +152,11 @@ def test_int8_weights_are_bytes_with_a_scale_per_channel(exported):
 
 def test_calibration_is_on_training_images_by_the_seed(finished):
     trained = load_trained(finished.folder)
-    chosen = int8.calibration_images(trained)
+    chosen = onnx_file.calibration_images(trained)
     known = {image.tobytes() for image in trained.dataset.train.images}
     assert len(chosen) == 400  # all there are; 512 at most
     assert {image.transpose(1, 2, 0).tobytes() for image in chosen} <= known
-    assert np.array_equal(chosen, int8.calibration_images(trained))
+    assert np.array_equal(chosen, onnx_file.calibration_images(trained))
 
 
 def test_an_export_is_the_same_every_time(finished, exported, tmp_path):
@@ -158,31 +164,6 @@ def test_an_export_is_the_same_every_time(finished, exported, tmp_path):
     again = export(finished.folder, tmp_path / "again", int8=True)
     first = {f.name: f.sha256 for m in manifest.models for f in m.files if f.format == "onnx"}
     assert {f.name: f.sha256 for m in again.models for f in m.files} == first
-
-
-@pytest.mark.parametrize("width", [0.5, 1.0])
-def test_the_torch_form_works_without_slimfl_and_without_pickle(
-    finished, exported, width, tmp_path
-):
-    _, folder = exported
-    expected, test = expected_logits(finished, width)
-    np.save(tmp_path / "images.npy", bytes_in(test))
-    module = f"ul_mobilenet_{str(width).replace('.', '_')}x"
-    for name in (f"{module}.py", f"ul-mobilenet-{width}x.safetensors"):
-        shutil.copy(folder / name, tmp_path / name)
-    code = (
-        "import sys, numpy, torch\n"
-        f"from {module} import load\n"
-        "network = load()\n"
-        "logits = network(torch.from_numpy(numpy.load('images.npy')))\n"
-        "numpy.save('logits.npy', logits.detach().numpy())\n"
-        "print('slimfl' in sys.modules, sum(p.numel() for p in network.parameters()))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["False", str({0.5: 1530, 1.0: 4586}[width])]
-    np.testing.assert_allclose(np.load(tmp_path / "logits.npy"), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_safetensors_are_the_leading_blocks_under_the_network_s_names(finished, exported):
@@ -194,6 +175,18 @@ def test_safetensors_are_the_leading_blocks_under_the_network_s_names(finished, 
         block = whole[name].numpy()[tuple(slice(0, size) for size in value.shape)]
         assert np.array_equal(value, block)
     assert sum(value.size for value in found.values()) == 1530
+    # the plain layers of torch, for who wants to go on from there
+    plain = standalone(ULMobileNet(in_channels=1), 0.5)
+    plain.load_state_dict({name: torch.from_numpy(value) for name, value in found.items()})
+    data = load("synthetic")
+    mean, deviation = (
+        exported[0].input.normalisation.mean,
+        exported[0].input.normalisation.deviation,
+    )
+    images = (torch.from_numpy(bytes_in(data.test)) / 255 - mean[0]) / deviation[0]
+    with torch.no_grad():
+        logits = plain(images).numpy()
+    np.testing.assert_allclose(logits, expected_logits(finished, 0.5)[0], rtol=1e-4, atol=1e-5)
 
 
 def test_the_cascade_runs_from_the_narrow_width_to_the_full_one(exported):
@@ -273,7 +266,11 @@ def test_a_network_of_its_author_s_own_is_given_again(onnxruntime, tmp_path):
         export(finished.folder, tmp_path / "out", network=Residual(12))
     assert not (tmp_path / "out").exists()
     manifest = export(
-        finished.folder, tmp_path / "out", network=Residual(), formats=["onnx", "torch"], int8=True
+        finished.folder,
+        tmp_path / "out",
+        network=Residual(),
+        formats=["onnx", "safetensors"],
+        int8=True,
     )
     for width in (0.5, 1.0):
         expected, test = expected_logits(finished, width)
@@ -287,18 +284,6 @@ def test_a_network_of_its_author_s_own_is_given_again(onnxruntime, tmp_path):
 def test_a_run_with_the_network_it_names_takes_no_other(finished, tmp_path):
     with pytest.raises(RequestError, match="omit network"):
         export(finished.folder, tmp_path / "out", network=Residual(), formats=["safetensors"])
-
-
-def test_own_code_that_cannot_be_traced_is_refused_for_torch_text(tmp_path):
-    class Branching(Residual):
-        def forward(self, images):
-            logits = super().forward(images)
-            return logits if images.shape[0] < 10**9 else -logits
-
-    finished = slimfl.run(out=tmp_path / "run", network=Branching(), **SMALL)
-    with pytest.raises(RunError, match="--format onnx or safetensors"):
-        export(finished.folder, tmp_path / "out", network=Branching(), formats=["torch"])
-    assert not (tmp_path / "out").exists()
 
 
 def copied(finished, tmp_path):
@@ -371,8 +356,6 @@ def test_a_round_that_was_not_evaluated_has_no_accuracy_of_the_run(tmp_path):
 def test_a_file_that_differs_from_pytorch_is_never_written(
     finished, onnxruntime, tmp_path, monkeypatch
 ):
-    from slimfl.export import onnx_file
-
     right = onnx_file.onnx_model
 
     def wrong(network, image_shape):
@@ -404,8 +387,9 @@ def test_a_width_that_was_never_trained_is_not_exported(tmp_path, width):
         ({"widths": (0.75,)}, r"no width 0\.75; choose from 0\.5, 1\.0"),
         ({"formats": ["pt2"]}, "no format 'pt2'"),
         ({"formats": []}, "no format"),
-        ({"formats": ["torch"], "int8": True}, "int8"),
-        ({"energy_preset": "free"}, "no energy preset 'free'"),
+        ({"int8": True}, "int8"),
+        ({"energy_preset": "none"}, "no energy preset 'none'"),
+        ({"energy_preset": "kappa-1e-28"}, "--macs-per-s"),
     ],
 )
 def test_wrong_requests(finished, tmp_path, values, words):

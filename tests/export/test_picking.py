@@ -1,23 +1,24 @@
 """Which width is picked, against a naive search; energy presets; latency with a fake clock."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slimfl.devices.computing_energy import ENERGY_PRESETS
+from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE
 from slimfl.errors import RequestError
-from slimfl.export.energy import DEFAULT, PRESETS, preset
-from slimfl.export.latency import WARM_UP, latencies_ms
-from slimfl.export.picking import Choice, Limits, pick
+from slimfl.export.exporting import WARM_UP, latencies_ms
+from slimfl.export.manifest import DEFAULT_ENERGY, File, Model, energy
+from slimfl.export.picking import Limits, pick
 from slimfl.nn import ULMobileNet, multiply_adds
 
 choices = st.lists(
     st.builds(
-        Choice,
+        Model,
         name=st.just("m"),
+        precision=st.just("float32"),
+        bits=st.just(32),
+        files=st.just([]),
         width=st.sampled_from([0.25, 0.5, 1.0]),
         parameters=st.just(1),
         multiply_adds=st.integers(1, 9),
@@ -63,8 +64,16 @@ def test_nothing_that_keeps_the_limits_is_better(choices, limits):
             assert other.joules_per_image >= found.choice.joules_per_image
 
 
-NARROW = Choice("net-0.5x", 0.5, 10, 100, 1.0, 0.6)
-FULL = Choice("net-1.0x", 1.0, 30, 300, 3.0, 0.8)
+def model(name, width, work, joules, accuracy, **values):
+    given = {"precision": "float32", "parameters": 10, "bits": 320, "files": [], **values}
+    return Model(
+        name=name, width=width, multiply_adds=work, joules_per_image=joules, accuracy=accuracy,
+        **given,
+    )  # fmt: skip
+
+
+NARROW = model("net-0.5x", 0.5, 100, 1.0, 0.6)
+FULL = model("net-1.0x", 1.0, 300, 3.0, 0.8)
 
 
 def test_the_reason_names_the_choice_and_its_numbers():
@@ -77,7 +86,12 @@ def test_the_reason_names_the_choice_and_its_numbers():
 
 
 def int8(name="net-0.5x-int8", *, file_bytes=900, latency_ms=None, joules=0.1):
-    return Choice(name, 0.5, 10, 100, joules, 0.6, "int8", latency_ms, file_bytes)
+    values = {"precision": "int8", "latency_ms": latency_ms, "files": onnx(file_bytes)}
+    return model(name, 0.5, 100, joules, 0.6, **values)
+
+
+def onnx(size):
+    return [File(format="onnx", name="m.onnx", bytes=size, sha256="0" * 64)] if size else []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +106,8 @@ def int8(name="net-0.5x-int8", *, file_bytes=900, latency_ms=None, joules=0.1):
     ],
 )
 def test_int8_must_be_smaller_or_faster_than_float32(small, plain_ms, eligible):
-    plain = replace(NARROW, latency_ms=plain_ms, file_bytes=1000)
-    wide = replace(FULL, latency_ms=plain_ms, file_bytes=100)  # not of its width
+    plain = NARROW.model_copy(update={"latency_ms": plain_ms, "files": onnx(1000)})
+    wide = FULL.model_copy(update={"files": onnx(100)})  # not of its width
     found = pick([plain, small, wide], Limits(min_accuracy=0.5))
     assert found.choice is (small if eligible else plain)
     if not eligible:
@@ -116,32 +130,21 @@ def test_limits_that_make_no_sense(limits):
         pick([NARROW, FULL], limits)
 
 
-def test_presets_agree_on_ratios_and_have_the_published_values():
-    network = ULMobileNet()
-    half, full = (multiply_adds(network, width, (1, 28, 28)) for width in (0.5, 1.0))
-    for each in PRESETS.values():
-        assert each.joules(full) / each.joules(half) == pytest.approx(full / half)
+def test_an_export_counts_joules_as_the_simulation_does():
+    for name, values in ENERGY_PRESETS.items():
+        if name != NONE:
+            found = energy(name, 2e9)
+            assert found.float32_j == values.joule_per_mac(np.array([2e9]))[0]
+            assert found.source.startswith(values.source)
     # 3.09 million multiply-adds of 4.6 pJ; kappa f^2 = 1e-28 * (1e9)^2 = 0.1 nJ each
-    assert preset(DEFAULT).joules(full) == pytest.approx(14.2e-6, rel=0.01)
-    assert preset("kappa-1e-28-1ghz").joules(full) == pytest.approx(0.309e-3, rel=0.01)
-    assert preset("kappa-1e-28-2ghz").joules(full) == pytest.approx(1.23e-3, rel=0.01)
-    assert preset("kappa-1e-27-1ghz").joules(full) == pytest.approx(3.09e-3, rel=0.01)
-    assert preset(DEFAULT).joules(full, "int8") < preset(DEFAULT).joules(full) / 10
-
-
-@pytest.mark.parametrize(
-    ("exported", "simulated", "macs_per_s"),
-    [
-        ("horowitz-45nm", "horowitz-45nm", 1e9),
-        ("kappa-1e-28-1ghz", "kappa-1e-28", 1e9),
-        ("kappa-1e-28-2ghz", "kappa-1e-28", 2e9),
-        ("kappa-1e-27-1ghz", "kappa-1e-27", 1e9),
-    ],
-)
-def test_an_export_counts_joules_as_the_simulation_does(exported, simulated, macs_per_s):
-    model = ENERGY_PRESETS[simulated]
-    assert preset(exported).float32_j == model.joule_per_mac(np.array([macs_per_s]))[0]
-    assert preset(exported).source.startswith(model.source)
+    full = multiply_adds(ULMobileNet(), 1.0, (1, 28, 28))
+    horowitz = energy(DEFAULT_ENERGY)
+    assert horowitz.joules(full) == pytest.approx(14.2e-6, rel=0.01)
+    assert horowitz.joules(full, "int8") == pytest.approx(0.926e-6, rel=0.01)
+    assert energy("kappa-1e-28", 1e9).joules(full) == pytest.approx(0.309e-3, rel=0.01)
+    for speed in (None, 0.0, float("nan")):
+        with pytest.raises(RequestError, match="--macs-per-s"):
+            energy("kappa-1e-28", speed)
 
 
 def test_latencies_are_medians_of_calls_that_take_turns():

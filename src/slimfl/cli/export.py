@@ -16,7 +16,15 @@ Preset = Annotated[
     str,
     typer.Option(
         "--energy",
-        help="Energy preset: horowitz-45nm, kappa-1e-28-1ghz, kappa-1e-28-2ghz, kappa-1e-27-1ghz.",
+        help="Energy preset: horowitz-45nm, kappa-1e-28, kappa-1e-27, raspberry-pi-4.",
+    ),
+]
+Speed = Annotated[
+    float | None,
+    typer.Option(
+        "--macs-per-s",
+        help="Multiply-adds per second of the device; all presets but horowitz-45nm need it.",
+        show_default="none",
     ),
 ]
 
@@ -28,13 +36,14 @@ def export(
     ] = None,
     format: Annotated[
         str,
-        typer.Option(help="onnx, torch (Python code and safetensors) or safetensors, or a list."),
+        typer.Option(help="onnx or safetensors (the weights alone), or both."),
     ] = "onnx",
     int8: Annotated[bool, typer.Option("--int8", help="Also write quantised ONNX files.")] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="Measure the latency of one image on one core.")
     ] = False,
     energy: Preset = "horowitz-45nm",
+    macs_per_s: Speed = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files.", show_default="RUN/export")
     ] = None,
@@ -55,6 +64,7 @@ def export(
         formats=[name.strip() for name in format.split(",")],
         int8=int8,
         energy_preset=energy,
+        macs_per_s=macs_per_s,
         measure=measure,
         data_dir=data_dir,
     )
@@ -70,8 +80,7 @@ def export(
     from rich import box
     from rich.table import Table
 
-    from slimfl.export.card import microjoules
-    from slimfl.export.picking import width_label
+    from slimfl.export.exporting import microjoules
 
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -85,7 +94,7 @@ def export(
     for model in manifest.models:
         lost = model.accuracy_loss_points
         table.add_row(
-            width_label(model.width, model.precision),
+            model.label,
             f"{sum(file.bytes for file in model.files):,}",
             f"{model.parameters:,}",
             f"{model.multiply_adds:,}",
@@ -127,6 +136,7 @@ def pick(
             show_default="horowitz-45nm",
         ),
     ] = None,
+    macs_per_s: Speed = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw accuracy against energy: .png, .pdf or .svg.", show_default="none"),
@@ -138,10 +148,7 @@ def pick(
     """Choose the best width within the given limits, and say why."""
     from dataclasses import asdict
 
-    from slimfl.errors import RequestError
-    from slimfl.export import energy as presets
-    from slimfl.export.manifest import MANIFEST, read_manifest
-    from slimfl.export.picking import Limits, from_export, from_run, why_not
+    from slimfl.export.picking import Limits, offered, why_not
     from slimfl.export.picking import pick as pick_one
 
     allow(trust)
@@ -149,36 +156,32 @@ def pick(
     limits.check()
     if plot is not None:
         check_writable(plot)
-    if (run / MANIFEST).is_file():
-        if energy is not None:
-            raise RequestError("an export already has an energy preset; omit --energy")
-        table = from_export(read_manifest(run))
-    else:
-        measure = max_latency_ms is not None
-        table = from_run(run, energy or presets.DEFAULT, measure=measure, data_dir=data_dir)
-    picked = pick_one(table.choices, limits)
+    measure = max_latency_ms is not None
+    table = offered(run, energy, macs_per_s=macs_per_s, measure=measure, data_dir=data_dir)
+    picked = pick_one(table.models, limits)
     if plot is not None:
         from slimfl.report.figures import save
         from slimfl.report.figures.energy import energy_figure
 
-        save(energy_figure(table.points, table.cascade, table.energy_preset), plot)
+        points = [(one.label, one.joules_per_image, one.accuracy) for one in table.models]
+        save(energy_figure(points, table.cascade, table.energy_preset), plot)
     if json:
         show_json(
             {
-                "picked": asdict(picked.choice),
+                "picked": picked.choice.model_dump(mode="json"),
                 "why": picked.why,
                 "limits": asdict(limits),
                 "energy_preset": table.energy_preset,
                 "latency_runtime": table.latency_runtime,
                 "choices": [
-                    {**asdict(one), "broken": why_not(one, table.choices, limits)}
-                    for one in table.choices
+                    {**one.model_dump(mode="json"), "broken": why_not(one, table.models, limits)}
+                    for one in table.models
                 ],
             }
         )
         return
     show(f"{picked.why} (energy preset {table.energy_preset})")
-    for one in table.choices:
-        broken = why_not(one, table.choices, limits)
+    for one in table.models:
+        broken = why_not(one, table.models, limits)
         if broken:
             show(f"{one.name} does not fit: {', '.join(broken)}")

@@ -8,35 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from jinja2 import Environment, FileSystemLoader
 from numpy.typing import NDArray
-from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import nn
 
 from slimfl.data import Dataset
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import round_identity
-from slimfl.export import energy, int8, onnx_file
-from slimfl.export.card import CARD, model_card
-from slimfl.export.deployable import (
-    Deployable,
-    accuracy,
-    channels_first,
-    deployable,
-    torch_logits,
-)
-from slimfl.export.energy import EnergyPreset
-from slimfl.export.latency import REPEATS, latencies_ms
+from slimfl.export import onnx_file
 from slimfl.export.manifest import (
+    DEFAULT_ENERGY,
     MANIFEST,
     Cascade,
     Energy,
@@ -47,26 +40,39 @@ from slimfl.export.manifest import (
     Model,
     Normalisation,
     Origin,
+    energy,
 )
-from slimfl.export.picking import from_export
 from slimfl.export.policy import WidthPolicy, probabilities_of
-from slimfl.export.torch_source import module_name, rebuilt, source
-from slimfl.export.trained import Trained, load_trained
+from slimfl.export.trained import (
+    Deployable,
+    Trained,
+    accuracy,
+    channels_first,
+    deployable,
+    load_trained,
+    torch_logits,
+)
 from slimfl.files import write_atomically
 from slimfl.nn import multiply_adds
 from slimfl.report.figures import save
 from slimfl.report.figures.energy import energy_figure
 from slimfl.runs.storage.run_folder import disk_errors
 
-FORMATS = ("onnx", "torch", "safetensors")
+if TYPE_CHECKING:
+    import onnx
 
-FIGURE = "accuracy-energy.svg"
+FORMATS = ("onnx", "safetensors")
+
+CARD, FIGURE = "README.md", "accuracy-energy.svg"
 
 #: Maximum difference of logits, relative to the largest if that exceeds 1.
 TOLERANCE = 1e-5
 
 #: Confidence thresholds at which the cascade is tried.
 CONFIDENCES = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+
+#: Calls of a network when its latency is measured, and before.
+REPEATS, WARM_UP = 100, 10
 
 
 def export(
@@ -76,7 +82,8 @@ def export(
     widths: tuple[float, ...] | None = None,
     formats: Sequence[str] = ("onnx",),
     int8: bool = False,
-    energy_preset: str = energy.DEFAULT,
+    energy_preset: str = DEFAULT_ENERGY,
+    macs_per_s: float | None = None,
     measure: bool = False,
     network: nn.Module | None = None,
     dataset: Dataset | None = None,
@@ -88,9 +95,10 @@ def export(
         path: The run folder.
         out: A new folder for the files; `export` inside the run folder by default.
         widths: Those of the run to export; all by default.
-        formats: `onnx`, `torch` (Python text and safetensors) or `safetensors` (weights alone).
+        formats: `onnx` or `safetensors` (weights alone), or both.
         int8: Quantise the ONNX files as well.
         energy_preset: What `joules_per_image` is computed with.
+        macs_per_s: Multiply-adds per second of the device, for presets that depend on its speed.
         measure: Measure the latency of one image.
         network: The network, if the run was made with an object of its author's own.
         dataset: The data, if the run was made with an object of its author's own.
@@ -104,7 +112,7 @@ def export(
         raise RequestError("int8 files are ONNX files; add onnx to --format, or omit --int8")
     if "onnx" in formats:
         onnx_file.check_installed()
-    chosen = energy.preset(energy_preset)
+    chosen = energy(energy_preset, macs_per_s)
     path = Path(path)
     folder = Path(out) if out is not None else path / "export"
     if (folder / MANIFEST).exists():
@@ -112,183 +120,257 @@ def export(
             f"{folder} already has an export; choose another --out, or delete that folder"
         )
     trained = load_trained(path, network=network, dataset=dataset, data_dir=data_dir)
-    asked = trained.chosen(widths)
-    work = _Work(trained, chosen, tuple(dict.fromkeys(formats)))
-    made = [one for width in asked for one in work.export(width, int8)]
-    latencies = latencies_ms({one.model.name: one.once for one in made}) if measure else {}
-    models = [
-        one.model.model_copy(update={"latency_ms": latencies.get(one.model.name)}) for one in made
+    made = [
+        one
+        for width in trained.chosen(widths)
+        for one in _export(trained, width, tuple(dict.fromkeys(formats)), int8, chosen)
     ]
-    manifest = work.manifest(models, work.cascade(made), measure)
+    if measure:
+        latencies = latencies_ms({one.model.name: one.once for one in made})
+        for one in made:
+            one.model = one.model.model_copy(update={"latency_ms": latencies[one.model.name]})
+    runtime = "ONNX Runtime" if "onnx" in formats else "PyTorch"
+    manifest = _manifest(trained, chosen, made, runtime, measure)
+    points = [(one.label, one.joules_per_image, one.accuracy) for one in manifest.models]
+    cascade = [(one.joules_per_image, one.accuracy) for one in manifest.cascade]
     with disk_errors(folder, "then export again"):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, contents in work.contents.items():
-            write_atomically(folder / name, contents)
+        for one in made:
+            for name, contents in one.contents.items():
+                write_atomically(folder / name, contents)
         write_atomically(folder / CARD, model_card(manifest).encode())
-        table = from_export(manifest)
-        figure = energy_figure(table.points, table.cascade, table.energy_preset)
-        save(figure, folder / FIGURE)
+        save(energy_figure(points, cascade, chosen.preset), folder / FIGURE)
         write_atomically(folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n".encode())
     return manifest
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Made:
-    """One exported model with its answers."""
+    """One exported model, its files and its answers; nothing is written yet."""
 
     model: Model
+    contents: dict[str, bytes]
     logits: NDArray[np.float32]
     once: Callable[[], object]
     """Classifies one image in the model's runtime."""
 
 
-class _Work:
-    """The export of one run; nothing is written before everything is checked."""
+def _export(
+    trained: Trained, width: float, formats: tuple[str, ...], with_int8: bool, chosen: Energy
+) -> list[_Made]:
+    """One width in all formats, each compared with PyTorch."""
+    network = deployable(trained, width)
+    images, labels = channels_first(trained.dataset.test.images), trained.dataset.test.labels
+    expected = logits = torch_logits(network, images)
+    once: Callable[[], object] = partial(torch_logits, network, images[:1])
+    model = model_of(trained, width, network, chosen, accuracy(logits, labels))
+    contents: dict[str, bytes] = {}
+    if "onnx" in formats:
+        graph = onnx_file.onnx_model(network, trained.image_shape)
+        contents[f"{model.name}.onnx"], logits, once = _in_onnx_runtime(graph, images)
+        difference = _difference(logits, expected)
+        update = {"largest_difference": difference, "accuracy": accuracy(logits, labels)}
+        model = model.model_copy(update=update)
+    if "safetensors" in formats:
+        contents[f"{model.name}.safetensors"] = _weights(network)
+    made = [_Made(_with_files(model, contents), contents, logits, once)]
+    if with_int8:
+        small = onnx_file.quantised(graph, onnx_file.calibration_images(trained))
+        name = f"{model.name}-int8"
+        text, logits, once = _in_onnx_runtime(small, images)
+        right = accuracy(logits, labels)
+        model = model_of(trained, width, network, chosen, right, "int8").model_copy(
+            update={"accuracy_loss_points": round(100 * (made[0].model.accuracy - right), 6)}
+        )
+        contents = {f"{name}.onnx": text}
+        made.append(_Made(_with_files(model, contents), contents, logits, once))
+    return made
 
-    def __init__(self, trained: Trained, preset: EnergyPreset, formats: tuple[str, ...]) -> None:
-        self.trained, self.preset, self.formats = trained, preset, formats
-        self.contents: dict[str, bytes] = {}
-        self.images = channels_first(trained.dataset.test.images)
-        self.labels = trained.dataset.test.labels
 
-    def export(self, width: float, with_int8: bool) -> list[_Made]:
-        """One width in all formats."""
-        network = deployable(self.trained, width)
-        logits = torch_logits(network, self.images)
-        name = f"{self.trained.model_name}-{width}x"
-        files: list[File] = []
-        values: dict[str, Any] = {}
-        one = torch.from_numpy(self.images[:1])
-        once: Callable[[], object] = partial(_without_gradients, network, one)
-        result: list[_Made] = []
-        if "onnx" in self.formats:
-            graph = onnx_file.onnx_model(network, self.trained.image_shape)
-            contents = graph.SerializeToString()
-            running = onnx_file.session(contents)
-            found = onnx_file.onnx_logits(running, self.images)
-            values["largest_difference"] = _compare("ONNX Runtime", found, logits)
-            logits = found
-            files.append(self._file("onnx", f"{name}.onnx", contents))
-            once = partial(onnx_file.onnx_logits, running, self.images[:1])
-        if "torch" in self.formats:
-            text = source(network, name)
-            again = rebuilt(text)
-            again.network.load_state_dict(load_safetensors(_weights(network)))
-            _compare("the written module", torch_logits(again, self.images[:200]), logits[:200])
-            files.append(self._file("torch", f"{module_name(name)}.py", text.encode()))
-        if "torch" in self.formats or "safetensors" in self.formats:
-            files.append(self._file("safetensors", f"{name}.safetensors", _weights(network)))
-        result.append(_Made(self._model(width, name, network, logits, files, values), logits, once))
-        if with_int8:
-            small = int8.quantised(graph, int8.calibration_images(self.trained))
-            result.append(self._int8(width, f"{name}-int8", network, small, result[0].model))
-        return result
+def model_of(
+    trained: Trained,
+    width: float,
+    network: Deployable,
+    chosen: Energy,
+    right: float,
+    precision: Literal["float32", "int8"] = "float32",
+) -> Model:
+    """The manifest's entry of a width.
 
-    def _int8(self, width: float, name: str, network: Deployable, graph: Any, full: Model) -> _Made:
-        contents = graph.SerializeToString()
-        running = onnx_file.session(contents)
-        logits = onnx_file.onnx_logits(running, self.images)
-        files = [self._file("onnx", f"{name}.onnx", contents)]
-        lost = 100 * (full.accuracy - accuracy(logits, self.labels))
-        values = {"precision": "int8", "accuracy_loss_points": round(lost, 6)}
-        model = self._model(width, name, network, logits, files, values)
-        return _Made(model, logits, partial(onnx_file.onnx_logits, running, self.images[:1]))
+    Args:
+        trained: The run's model.
+        width: The share of channels.
+        network: The sub-network of that width.
+        chosen: What the joules are computed with.
+        right: The accuracy on the test images, from 0 to 1.
+        precision: Of the weights.
+    """
+    parameters = list(network.parameters())
+    bits = [p.numel() * (8 if precision == "int8" and p.ndim > 1 else 32) for p in parameters]
+    work = multiply_adds(trained.network, width, trained.image_shape)
+    return Model(
+        name=f"{trained.model_name}-{width}x" + ("-int8" if precision == "int8" else ""),
+        width=width,
+        precision=precision,
+        parameters=sum(p.numel() for p in parameters),
+        multiply_adds=work,
+        bits=sum(bits),
+        accuracy=right,
+        run_accuracy=trained.accuracy.get(f"{width}x"),
+        joules_per_image=chosen.joules(work, precision),
+        files=[],
+    )
 
-    def _model(
-        self,
-        width: float,
-        name: str,
-        network: Deployable,
-        logits: NDArray[np.float32],
-        files: list[File],
-        values: dict[str, Any],
-    ) -> Model:
-        precision = values.get("precision", "float32")
-        parameters = list(network.parameters())
-        bits = [p.numel() * (8 if precision == "int8" and p.ndim > 1 else 32) for p in parameters]
-        work = multiply_adds(self.trained.network, width, self.trained.image_shape)
-        return Model(
+
+def models_of(trained: Trained, chosen: Energy, measure: bool) -> list[Model]:
+    """The widths that a run evaluated, without files; latencies are PyTorch's."""
+    image = channels_first(trained.dataset.test.images[:1])
+    networks = {w: deployable(trained, w) for w in trained.widths if f"{w}x" in trained.accuracy}
+    calls = {f"{w}x": partial(torch_logits, one, image) for w, one in networks.items()}
+    times = latencies_ms(calls) if measure else {}
+    return [
+        model_of(trained, width, network, chosen, trained.accuracy[f"{width}x"]).model_copy(
+            update={"latency_ms": times.get(f"{width}x")}
+        )
+        for width, network in networks.items()
+    ]
+
+
+def _in_onnx_runtime(
+    graph: onnx.ModelProto, images: NDArray[np.uint8]
+) -> tuple[bytes, NDArray[np.float32], Callable[[], object]]:
+    """The file, the logits of all images, and a call for one image."""
+    contents = graph.SerializeToString()
+    running = onnx_file.session(contents)
+    logits = onnx_file.onnx_logits(running, images)
+    return contents, logits, partial(onnx_file.onnx_logits, running, images[:1])
+
+
+def _with_files(model: Model, contents: Mapping[str, bytes]) -> Model:
+    files = [
+        File(
+            format="onnx" if name.endswith(".onnx") else "safetensors",
             name=name,
-            width=width,
-            parameters=sum(p.numel() for p in parameters),
-            multiply_adds=work,
-            bits=sum(bits),
-            accuracy=accuracy(logits, self.labels),
-            run_accuracy=self.trained.accuracy.get(f"{width}x"),
-            joules_per_image=self.preset.joules(work, precision),
-            files=files,
-            **{"precision": precision, **values},
+            bytes=len(text),
+            sha256=hashlib.sha256(text).hexdigest(),
         )
+        for name, text in contents.items()
+    ]
+    return model.model_copy(update={"files": files})
 
-    def _file(self, format: Any, name: str, contents: bytes) -> File:
-        self.contents[name] = contents
-        digest = hashlib.sha256(contents).hexdigest()
-        return File(format=format, name=name, bytes=len(contents), sha256=digest)
 
-    def cascade(self, made: list[_Made]) -> list[Cascade]:
-        """Float32 cascades at several thresholds: narrowest first, widest when unsure."""
-        whole = {one.model.width: one for one in made if one.model.precision == "float32"}
-        if len(whole) < 2:
-            return []
-        costs = {width: one.model.joules_per_image for width, one in whole.items()}
-        tables = {width: probabilities_of(one.logits) for width, one in whole.items()}
-        classify = {width: table.__getitem__ for width, table in tables.items()}
-        numbers = np.arange(len(self.labels))
-        rows = []
-        for confidence in CONFIDENCES:
-            policy = WidthPolicy(costs, confidence=confidence)
-            answers = policy.cascade(numbers, classify)
-            right = int((answers.probabilities.argmax(1) == self.labels).sum())
-            rows.append(
-                Cascade(
-                    confidence=confidence,
-                    accuracy=right / len(numbers),
-                    full_share=float((answers.widths == policy.widths[-1]).mean()),
-                    joules_per_image=answers.cost,
-                )
+def _cascade(made: Sequence[_Made], labels: NDArray[np.int64]) -> list[Cascade]:
+    """Float32 cascades at several thresholds: narrowest first, widest when unsure."""
+    whole = {one.model.width: one for one in made if one.model.precision == "float32"}
+    if len(whole) < 2:
+        return []
+    costs = {width: one.model.joules_per_image for width, one in whole.items()}
+    tables = {width: probabilities_of(one.logits) for width, one in whole.items()}
+    classify = {width: table.__getitem__ for width, table in tables.items()}
+    numbers = np.arange(len(labels))
+    rows = []
+    for confidence in CONFIDENCES:
+        policy = WidthPolicy(costs, confidence=confidence)
+        answers = policy.cascade(numbers, classify)
+        right = int((answers.probabilities.argmax(1) == labels).sum())
+        rows.append(
+            Cascade(
+                confidence=confidence,
+                accuracy=right / len(numbers),
+                full_share=float((answers.widths == policy.widths[-1]).mean()),
+                joules_per_image=answers.cost,
             )
-        return rows
-
-    def manifest(self, models: list[Model], cascade: list[Cascade], measured: bool) -> Manifest:
-        """The manifest of all models."""
-        trained, dataset = self.trained, self.trained.dataset
-        mean, deviation = dataset.normalisation(trained.experiment.data.normalise)
-        channels, rows, columns = trained.image_shape
-        runtime = "ONNX Runtime" if "onnx" in self.formats else "PyTorch"
-        packages = ["slimfl", "torch", *(("onnx", "onnxruntime") * ("onnx" in self.formats))]
-        return Manifest(
-            model=trained.model_name,
-            classes=dataset.classes,
-            run=Origin(
-                experiment_sha256=round_identity(trained.experiment),
-                method=trained.experiment.method[:300],
-                seed=trained.experiment.seed,
-                round=trained.round,
-                dataset=str(dataset.name)[:300],
-                data_sha256=str(dataset.checksum)[:300],
-                test_images=len(dataset.test),
-            ),
-            input=Input(
-                name=onnx_file.INPUT,
-                channels=channels,
-                rows=rows,
-                columns=columns,
-                normalisation=Normalisation(mean=mean.tolist(), deviation=deviation.tolist()),
-            ),
-            energy=Energy(
-                preset=self.preset.name,
-                float32_j=self.preset.float32_j,
-                int8_j=self.preset.int8_j,
-                source=self.preset.source,
-            ),
-            latency=Latency(runtime=runtime, repeats=REPEATS) if measured else None,
-            models=models,
-            cascade=cascade,
-            versions={
-                "python": platform.python_version(),
-                **{package: metadata.version(package) for package in packages},
-            },
         )
+    return rows
+
+
+def _manifest(
+    trained: Trained, chosen: Energy, made: Sequence[_Made], runtime: str, measured: bool
+) -> Manifest:
+    dataset = trained.dataset
+    mean, deviation = dataset.normalisation(trained.experiment.data.normalise)
+    channels, rows, columns = trained.image_shape
+    packages = ["slimfl", "torch", *(("onnx", "onnxruntime") * (runtime == "ONNX Runtime"))]
+    versions = {package: metadata.version(package) for package in packages}
+    return Manifest(
+        model=trained.model_name,
+        classes=dataset.classes,
+        run=Origin(
+            experiment_sha256=round_identity(trained.experiment),
+            method=trained.experiment.method[:300],
+            seed=trained.experiment.seed,
+            round=trained.round,
+            dataset=str(dataset.name)[:300],
+            data_sha256=str(dataset.checksum)[:300],
+            test_images=len(dataset.test),
+        ),
+        input=Input(
+            name=onnx_file.INPUT,
+            channels=channels,
+            rows=rows,
+            columns=columns,
+            normalisation=Normalisation(mean=mean.tolist(), deviation=deviation.tolist()),
+        ),
+        energy=chosen,
+        latency=Latency(runtime=runtime, repeats=REPEATS) if measured else None,
+        models=[one.model for one in made],
+        cascade=_cascade(made, dataset.test.labels),
+        versions={"python": platform.python_version(), **versions},
+    )
+
+
+def model_card(manifest: Manifest) -> str:
+    """What users should know before they use the files, as Markdown."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), keep_trailing_newline=True
+    )
+    environment.filters |= {"code": _code, "microjoules": microjoules}
+    widths = len({model.width for model in manifest.models})
+    document: dict[str, Any] = dict(manifest)
+    return environment.get_template("card.md.jinja").render(document, widths=widths)
+
+
+def microjoules(joules: float) -> str:
+    """The energy of an image for readers.
+
+    >>> microjoules(4.3e-6), microjoules(3.1e-3)
+    ('4.3 µJ', '3100 µJ')
+    """
+    value = 1e6 * joules
+    return f"{value:.0f} µJ" if value >= 100 else f"{value:.3g} µJ"
+
+
+def _code(text: str) -> str:
+    """A name that may come from a stranger, as code, so that it cannot act as Markdown."""
+    shown = "".join(c if c.isprintable() and c != "`" else "?" for c in text)
+    return f"`{shown}`"
+
+
+def latencies_ms(
+    calls: Mapping[str, Callable[[], object]],
+    repeats: int = REPEATS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
+    """The median time of each call on one thread.
+
+    Args:
+        calls: What to measure. Calls take turns, so that a busy machine slows all of them.
+        repeats: Measured calls of each, after a warm-up.
+        clock: Seconds.
+    """
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for number in range(WARM_UP + repeats):
+            for name, call in calls.items():
+                began = clock()
+                call()
+                if number >= WARM_UP:
+                    times[name].append(clock() - began)
+    finally:
+        torch.set_num_threads(before)
+    return {name: 1e3 * median(values) for name, values in times.items()}
 
 
 def _weights(network: Deployable) -> bytes:
@@ -301,19 +383,13 @@ def _weights(network: Deployable) -> bytes:
     )
 
 
-def _without_gradients(network: nn.Module, images: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        logits: torch.Tensor = network(images)
-    return logits
-
-
-def _compare(what: str, found: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
+def _difference(found: NDArray[np.float32], expected: NDArray[np.float32]) -> float:
     """The largest difference of logits; raises an error if it is too large."""
     largest = max(1.0, float(np.abs(expected).max()))
     difference = float(np.abs(found - expected).max()) / largest
     if not difference <= TOLERANCE:
         raise RunError(
-            f"{what} differs from PyTorch by {difference:.1e} of the largest logit, more than "
-            f"{TOLERANCE:g}; nothing was exported"
+            f"ONNX Runtime differs from PyTorch by {difference:.1e} of the largest logit, more "
+            f"than {TOLERANCE:g}; nothing was exported"
         )
     return difference

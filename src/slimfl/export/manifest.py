@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
+from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE, PerOperation
 from slimfl.errors import RequestError
 from slimfl.files import open_plain
 
@@ -14,6 +16,9 @@ MANIFEST = "manifest.json"
 
 #: Maximum size of a manifest; typical ones have a few thousand bytes.
 MOST_BYTES = 1_000_000
+
+#: The energy preset of an export, unless another is chosen.
+DEFAULT_ENERGY = "horowitz-45nm"
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -29,7 +34,7 @@ class _Strict(BaseModel):
 class File(_Strict):
     """One file of an entry."""
 
-    format: Literal["onnx", "torch", "safetensors"]
+    format: Literal["onnx", "safetensors"]
     name: Name
     bytes: Count
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -59,6 +64,16 @@ class Model(_Strict):
     """Between the logits of ONNX Runtime and PyTorch, relative to the largest if that exceeds 1."""
     files: list[File]
 
+    @property
+    def label(self) -> str:
+        """`0.5x` or `0.5x int8`."""
+        return f"{self.width}x" + (" int8" if self.precision == "int8" else "")
+
+    @property
+    def onnx_bytes(self) -> int | None:
+        """Size of the ONNX file, if there is one."""
+        return next((file.bytes for file in self.files if file.format == "onnx"), None)
+
 
 class Cascade(_Strict):
     """Narrow first, full when unsure, on the test images."""
@@ -75,7 +90,7 @@ class Normalisation(_Strict):
 
     mean: list[float]
     deviation: list[float]
-    folded_into: list[Literal["onnx", "torch"]] = ["onnx", "torch"]
+    folded_into: list[Literal["onnx"]] = ["onnx"]
     """The formats whose network includes it; for safetensors, the caller must normalise."""
 
 
@@ -91,12 +106,52 @@ class Input(_Strict):
 
 
 class Energy(_Strict):
-    """The preset behind `joules_per_image`."""
+    """The preset behind `joules_per_image`, in joules per multiply-add.
+
+    A convention that must be named, not a measurement: presets differ by two to three orders of
+    magnitude. Ratios between widths are the same in all of them. Memory accesses are left out.
+    """
 
     preset: Text
     float32_j: Positive
     int8_j: Positive
     source: Text
+
+    def joules(self, multiply_adds: int, precision: str = "float32") -> float:
+        """Energy of one image."""
+        return multiply_adds * (self.int8_j if precision == "int8" else self.float32_j)
+
+
+def energy(preset: str, macs_per_s: float | None = None) -> Energy:
+    """A preset of the simulation, for one image on a device.
+
+    Args:
+        preset: A name of `slimfl.devices.computing_energy.ENERGY_PRESETS`.
+        macs_per_s: Multiply-adds per second of the device, for presets that depend on its speed.
+
+    >>> energy("kappa-1e-28", macs_per_s=1e9).float32_j
+    1.0000000000000001e-10
+    """
+    names = [name for name in ENERGY_PRESETS if name != NONE]
+    if preset not in names:
+        raise RequestError(f"there is no energy preset {preset!r}; choose {', '.join(names)}")
+    model = ENERGY_PRESETS[preset]
+    if macs_per_s is not None and not 0 < macs_per_s < float("inf"):
+        raise RequestError(f"--macs-per-s takes a number above 0, not {macs_per_s}")
+    if model.needs_speed and macs_per_s is None:
+        raise RequestError(
+            f"the energy preset {preset!r} depends on the speed of the device; give it with "
+            "--macs-per-s, for example 1e9"
+        )
+    joules = float(model.joule_per_mac(np.array([macs_per_s or 1.0]))[0])
+    int8 = model.int8_joule if isinstance(model, PerOperation) else None
+    at = f", {macs_per_s:g} multiply-adds per second" if model.needs_speed else ""
+    return Energy(
+        preset=preset,
+        float32_j=joules,
+        int8_j=joules if int8 is None else int8,
+        source=model.source + at,
+    )
 
 
 class Latency(_Strict):

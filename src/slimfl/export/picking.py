@@ -1,32 +1,14 @@
-"""Which width to use under limits: a pure function over a table of costs and accuracies."""
+"""Which width to use under limits: a pure function over the models of an export or a run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from slimfl.errors import RequestError
-from slimfl.export import energy
-from slimfl.export.manifest import Manifest
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One width at one precision."""
-
-    name: str
-    width: float
-    parameters: int
-    multiply_adds: int
-    joules_per_image: float
-    accuracy: float
-    precision: str = "float32"
-    latency_ms: float | None = None
-    file_bytes: int | None = None
-    """Size of the ONNX file, if there is one."""
+from slimfl.export.manifest import DEFAULT_ENERGY, MANIFEST, Model, energy, read_manifest
 
 
 @dataclass(frozen=True)
@@ -52,7 +34,7 @@ class Limits:
                 f"--min-accuracy takes a number from 0 to 1, not {self.min_accuracy}"
             )
 
-    def broken_by(self, choice: Choice) -> list[str]:
+    def broken_by(self, choice: Model) -> list[str]:
         """Why a choice does not fit, in words; empty if it does."""
         words = []
         if self.max_macs is not None and choice.multiply_adds > self.max_macs:
@@ -69,7 +51,7 @@ class Limits:
         return words
 
 
-def why_not(choice: Choice, choices: Sequence[Choice], limits: Limits) -> list[str]:
+def why_not(choice: Model, choices: Sequence[Model], limits: Limits) -> list[str]:
     """Why one of some choices is not eligible, in words; empty if it is."""
     words = limits.broken_by(choice)
     same_width = [other for other in choices if other.width == choice.width]
@@ -78,24 +60,24 @@ def why_not(choice: Choice, choices: Sequence[Choice], limits: Limits) -> list[s
     return words
 
 
-def _gains_nothing(int8: Choice, other: Choice) -> bool:
+def _gains_nothing(int8: Model, other: Model) -> bool:
     """True if the other is float32, not larger, and not measurably slower."""
-    if other.precision != "float32" or int8.file_bytes is None or other.file_bytes is None:
+    if other.precision != "float32" or int8.onnx_bytes is None or other.onnx_bytes is None:
         return False
     if int8.latency_ms is not None and other.latency_ms is not None:
-        return int8.file_bytes >= other.file_bytes and int8.latency_ms >= other.latency_ms
-    return int8.file_bytes >= other.file_bytes
+        return int8.onnx_bytes >= other.onnx_bytes and int8.latency_ms >= other.latency_ms
+    return int8.onnx_bytes >= other.onnx_bytes
 
 
 @dataclass(frozen=True)
 class Picked:
     """The choice and its reason."""
 
-    choice: Choice
+    choice: Model
     why: str
 
 
-def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
+def pick(choices: Sequence[Model], limits: Limits) -> Picked:
     """The cheapest that is accurate enough, or the most accurate within the limits.
 
     Cheaper means less energy, then fewer multiply-adds. An int8 file that is neither smaller nor
@@ -112,7 +94,7 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
         )
         raise RequestError(f"no width meets these limits ({told}); relax one of them")
 
-    def cost(choice: Choice) -> tuple[float, int]:
+    def cost(choice: Model) -> tuple[float, int]:
         return choice.joules_per_image, choice.multiply_adds
 
     count = f"{len(fitting)} (of {len(choices)})"
@@ -134,66 +116,44 @@ def pick(choices: Sequence[Choice], limits: Limits) -> Picked:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Choices and the origin of their numbers."""
+class Offer:
+    """The models to choose from, and the origin of their numbers."""
 
-    choices: list[Choice]
+    models: list[Model]
     energy_preset: str
     latency_runtime: str | None
     cascade: list[tuple[float, float]]
     """Joules per image and accuracy of an export's cascade."""
 
-    @property
-    def points(self) -> list[tuple[str, float, float]]:
-        """The points of a figure: name, joules per image and accuracy."""
-        return [
-            (width_label(one.width, one.precision), one.joules_per_image, one.accuracy)
-            for one in self.choices
-        ]
 
-
-def width_label(width: float, precision: str) -> str:
-    """`0.5x` or `0.5x int8`."""
-    return f"{width}x" if precision == "float32" else f"{width}x {precision}"
-
-
-def from_export(manifest: Manifest) -> Table:
-    """The table of an export."""
-    choices = [
-        Choice(
-            model.name,
-            model.width,
-            model.parameters,
-            model.multiply_adds,
-            model.joules_per_image,
-            model.accuracy,
-            model.precision,
-            model.latency_ms,
-            next((file.bytes for file in model.files if file.format == "onnx"), None),
-        )
-        for model in manifest.models
-    ]
-    runtime = manifest.latency.runtime if manifest.latency else None
-    cascade = [(one.joules_per_image, one.accuracy) for one in manifest.cascade]
-    return Table(choices, manifest.energy.preset, runtime, cascade)
-
-
-def from_run(
+def offered(
     path: Path,
-    energy_preset: str = energy.DEFAULT,
+    energy_preset: str | None = None,
     *,
+    macs_per_s: float | None = None,
     measure: bool = False,
     data_dir: Path | None = None,
-) -> Table:
-    """The table of a run: the accuracies in its model's round, and the costs of the widths."""
-    import torch
+) -> Offer:
+    """The models of an export or of a run folder.
 
-    from slimfl.export.deployable import channels_first, deployable
-    from slimfl.export.latency import latencies_ms
+    Args:
+        path: The folder. Of a run, the accuracies are those that it recorded for its model's round.
+        energy_preset: What `joules_per_image` is computed with; an export has its own.
+        macs_per_s: Multiply-adds per second of the device, for presets that depend on its speed.
+        measure: Measure the latency of a run's widths.
+        data_dir: Where the files of a run's dataset are.
+    """
+    if (path / MANIFEST).is_file():
+        if energy_preset is not None or macs_per_s is not None:
+            raise RequestError("an export already has an energy preset; omit --energy")
+        manifest = read_manifest(path)
+        runtime = manifest.latency.runtime if manifest.latency else None
+        cascade = [(one.joules_per_image, one.accuracy) for one in manifest.cascade]
+        return Offer(manifest.models, manifest.energy.preset, runtime, cascade)
+    from slimfl.export.exporting import models_of
     from slimfl.export.trained import load_trained
-    from slimfl.nn import cost
 
-    preset = energy.preset(energy_preset)
+    chosen = energy(energy_preset or DEFAULT_ENERGY, macs_per_s)
     trained = load_trained(path, data_dir=data_dir)
     if not trained.accuracy:
         raise RequestError(
@@ -201,23 +161,6 @@ def from_run(
             "accuracy is not recorded; run `slimfl export`, which measures it, and pick from its "
             "folder"
         )
-    times: dict[str, float] = {}
-    if measure:
-        image = torch.from_numpy(channels_first(trained.dataset.test.images[:1]))
-        networks = {f"{w}x": deployable(trained, w) for w in trained.widths}
-        times = latencies_ms({name: partial(one, image) for name, one in networks.items()})
-    rows = cost(trained.network, trained.experiment.model.widths, trained.image_shape)
-    choices = [
-        Choice(
-            f"{trained.model_name}-{row.width}x",
-            row.width,
-            row.parameters,
-            row.multiply_adds,
-            preset.joules(row.multiply_adds),
-            trained.accuracy[f"{row.width}x"],
-            latency_ms=times.get(f"{row.width}x"),
-        )
-        for row in rows
-        if f"{row.width}x" in trained.accuracy  # a method may train fewer widths
-    ]
-    return Table(choices, preset.name, "PyTorch" if measure else None, [])
+    return Offer(
+        models_of(trained, chosen, measure), chosen.preset, "PyTorch" if measure else None, []
+    )

@@ -1,4 +1,4 @@
-"""The trained model of a run folder.
+"""The trained model of a run folder, and the sub-networks to deploy.
 
 A folder may come from a stranger: its names are resolved by `slimfl.experiment.naming`, weights are
 safetensors, and neither its method nor its channel is used.
@@ -9,19 +9,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from torch import nn
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from slimfl.data import Dataset, load_section
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
-from slimfl.nn import build, flatten, load_flat
+from slimfl.nn import build, flatten, load_flat, standalone
 from slimfl.round import RunFolder
 from slimfl.runs import own
 from slimfl.runs.storage.fitting import KEPT, check_fits
 from slimfl.runs.storage.part_state import shapes
 from slimfl.runs.storage.run_folder import resume_command
+
+#: Images per forward pass in evaluation.
+BATCH = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,27 +122,72 @@ def load_trained(
 
 
 def _check_own(
-    provenance: dict[str, object], network: nn.Module | None, dataset: Dataset | None
+    provenance: dict[str, Any], network: nn.Module | None, dataset: Dataset | None
 ) -> None:
     """Refuse a run if its author's own objects are missing or differ."""
-    made_with = own.recorded(provenance) or {}
-    given: dict[str, dict[str, str]] = {}
+    given: own.Given = {}
     if network is not None:
         given["network"] = own.of_network(network, flatten(network))
     if dataset is not None:
         given["dataset"] = own.of_dataset(dataset)
-    for kind in ("network", "dataset"):
-        if kind in made_with and kind not in given:
-            name = made_with[kind].get("name", "unnamed")
-            raise RequestError(
-                f"this run was made with a {kind} object ({name}), which its folder cannot store; "
-                f"pass it in Python: slimfl.export.exporting.export(path, out, {kind}=...)"
-            )
-        if kind in given and kind not in made_with:
-            raise RequestError(
-                f"this run was made with the {kind} that its experiment.toml names; omit {kind}=..."
-            )
-        if kind in given and made_with[kind].get("fingerprint") != given[kind]["fingerprint"]:
-            raise RequestError(
-                f"this run was made with another {kind} than the one given; pass the original"
-            )
+    recorded = own.recorded(provenance) or {}
+    made_with = {kind: recorded[kind] for kind in ("network", "dataset") if kind in recorded}
+    for kind in made_with.keys() - given.keys():
+        raise RequestError(
+            f"this run was made with a {kind} object ({made_with[kind].get('name', 'unnamed')}), "
+            "which its folder cannot store; pass it in Python: "
+            f"slimfl.export.exporting.export(path, out, {kind}=...)"
+        )
+    own.check({"own": made_with}, given)
+
+
+class Deployable(nn.Module):
+    """Raw bytes in, logits out: (pixels / 255 - mean) / deviation is part of the graph."""
+
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(
+        self, network: nn.Module, mean: NDArray[np.float32], deviation: NDArray[np.float32]
+    ) -> None:
+        super().__init__()
+        self.network = network
+        # one multiplication and one subtraction, rounded as in training
+        self.register_buffer("scale", _per_channel(1 / (255 * deviation)), persistent=False)
+        self.register_buffer("shift", _per_channel(mean / deviation), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The logits of images [sample, channel, row, column] as unsigned bytes."""
+        logits: Tensor = self.network(images.to(torch.float32) * self.scale - self.shift)
+        return logits
+
+
+def _per_channel(values: NDArray[np.floating]) -> Tensor:
+    return torch.from_numpy(values.astype(np.float32)).reshape(-1, 1, 1)
+
+
+def deployable(trained: Trained, width: float) -> Deployable:
+    """The deployable network of a width."""
+    mean, deviation = trained.dataset.normalisation(trained.experiment.data.normalise)
+    made = Deployable(standalone(trained.network, width), mean, deviation)
+    return made.eval().requires_grad_(False)
+
+
+def channels_first(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images [sample, row, column, channel] as networks take them."""
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+
+
+@torch.no_grad()
+def torch_logits(network: nn.Module, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """The logits of images [sample, channel, row, column], in batches."""
+    parts = [
+        network(torch.from_numpy(images[start : start + BATCH])).numpy()
+        for start in range(0, len(images), BATCH)
+    ]
+    return np.concatenate(parts)
+
+
+def accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
+    """The share of images whose largest logit is that of their label."""
+    return int((logits.argmax(1) == labels).sum()) / len(labels)
