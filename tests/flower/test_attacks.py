@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from federations import PATIENCE_S, bring_up, free_ports, listening, until
 
-from slimfl.flower.bundle import PROJECT
-from slimfl.flower.kit import Federation, lay_out
-from slimfl.flower.kit.processes import _families
-from slimfl.flower.kit.proxy import find_nginx
+from slimfl.flower.federation import Federation
+from slimfl.flower.kit import find_nginx, lay_out
+from slimfl.flower.signed import PROJECT
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +73,7 @@ def federation(folder):
 
 
 def pids(federation):
-    return list(_families(federation.processes.all()))
+    return [p.pid for each in federation.processes.all() for p in each.family()]
 
 
 def foreign_app(folder):
@@ -130,7 +129,7 @@ def hostile_calls(federation, folder):
     from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
     from flwr.proto.runtime_pb2 import AcquireTaskRequest
 
-    from slimfl.flower.kit.keys import read_public_key
+    from slimfl.flower.keys import read_public_key
 
     own = read_public_key(federation.kit.device(0) / "node.pub")
     node = federation.kit.registered()[0]

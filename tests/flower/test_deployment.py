@@ -12,13 +12,14 @@ import sys
 import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
 from federations import PATIENCE_S, bring_up, free_ports, processes, until
 from test_simulated import EXPERIMENT, assert_same_numbers, command
 
 import slimfl
-from slimfl.flower.kit import Federation, lay_out
-from slimfl.flower.kit.processes import _with_descendants
+from slimfl.flower.federation import Federation
+from slimfl.flower.kit import lay_out
 from slimfl.round import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -123,7 +124,6 @@ def test_a_device_that_was_not_configured_for_a_model_refuses_it(
 
 @pytest.mark.torture
 def test_a_device_killed_in_a_round_is_missed_and_the_run_goes_on(federation, experiment, tmp_path):
-    node = federation.processes.running()["device-1"].pid
     run = subprocess.Popen(
         [
             sys.executable, "-c", "from slimfl.cli import main; main()", "run", str(experiment),
@@ -134,11 +134,13 @@ def test_a_device_killed_in_a_round_is_missed_and_the_run_goes_on(federation, ex
         stderr=subprocess.PIPE,
         text=True,
     )  # fmt: skip
-    idle = len(_with_descendants([node]))
+    node = psutil.Process(federation.processes.running()["device-1"].pid)
+    idle = len(node.children(recursive=True))
     try:
-        until(lambda: len(_with_descendants([node])) > idle, "device 1 was never asked to train")
-        for pid in _with_descendants([node]):
-            os.kill(pid, signal.SIGKILL)
+        asked = lambda: len(node.children(recursive=True)) > idle  # noqa: E731
+        until(asked, "device 1 was never asked to train")
+        for process in [*node.children(recursive=True), node]:
+            process.kill()
         _, error = run.communicate(timeout=PATIENCE_S)
     finally:
         run.kill()
@@ -253,7 +255,7 @@ def own_port(folder):
 
 
 def test_an_unregistered_and_a_revoked_device_are_refused(federation, tmp_path):
-    from slimfl.flower.kit.keys import write_node_key
+    from slimfl.flower.keys import write_node_key
 
     stranger = tmp_path / "stranger"
     shutil.copytree(federation.kit.device(0), stranger)

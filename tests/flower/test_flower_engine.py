@@ -22,10 +22,9 @@ from slimfl.experiment import DataSection, build
 from slimfl.experiment.naming import trusted, trusting
 from slimfl.flower import device as device_module
 from slimfl.flower import engine as engine_module
-from slimfl.flower.connect import deployed
+from slimfl.flower.connect import ClaimedRoster, RegisteredRoster, deployed
 from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.messages import ARRAYS, CONFIG, PARAMETERS, STATE, parameters_record
-from slimfl.flower.roster import ClaimedRoster, RegisteredRoster
 from slimfl.round import RunFolder, Simulation, run
 
 DATASET = synthetic()

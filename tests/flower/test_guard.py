@@ -14,9 +14,9 @@ import tomllib
 import pytest
 
 from slimfl.errors import RequestError, RunError
-from slimfl.flower.guard import gate
-from slimfl.flower.guard.gate import Gate
-from slimfl.flower.kit.proxy import CALLS, configuration, find_nginx
+from slimfl.flower import gate
+from slimfl.flower.gate import Gate
+from slimfl.flower.kit import CALLS, find_nginx, nginx_conf
 from slimfl.flower.signed import SignedApp, Signer
 from slimfl.flower.superlink import SuperLink
 
@@ -25,8 +25,7 @@ TOKEN = "t" * 48
 
 def test_the_processes_around_a_task_do_without_torch():
     script = (
-        "import sys, slimfl.flower.kit, slimfl.flower.guard.start,"
-        " slimfl.flower.guard.tasks, flwr.superlink.main, flwr.supernode.main;"
+        "import sys, slimfl.flower.guard, flwr.superlink.main, flwr.supernode.main;"
         "print('flwr' in sys.modules, 'torch' in sys.modules)"
     )
     found = subprocess.check_output([sys.executable, "-c", script], text=True)
@@ -159,7 +158,7 @@ def test_a_task_gets_its_token_in_a_file_without_a_name(monkeypatch, tmp_path):
     from flwr.supercore.constant import TaskType
     from flwr.supercore.superexec.executor import ExecutionSpec
 
-    from slimfl.flower.guard.tasks import QuietExecutor
+    from slimfl.flower.guard import _quiet_executor
 
     out = tmp_path / "out"
     program = tmp_path / "flwr-clientapp"
@@ -176,20 +175,21 @@ def test_a_task_gets_its_token_in_a_file_without_a_name(monkeypatch, tmp_path):
         insecure=False, root_certificates_path="ca.crt", runtime_dependency_install=False,
         parent_pid=1, suppress_output=False, task_id=1,
     )  # fmt: skip
-    assert QuietExecutor().launch(spec).status == "accepted"
+    executor = _quiet_executor()
+    assert executor.launch(spec).status == "accepted"
     (process,) = started
     assert process.wait(30) == 0
     arguments, token = out.read_text().split("\n")
     assert token == "s3cret"
     assert "s3cret" not in arguments
-    assert QuietExecutor().get_eligible_capacity(set(TaskType))[0] == {
+    assert executor.get_eligible_capacity(set(TaskType))[0] == {
         TaskType.CLIENT_APP, TaskType.SERVER_APP,
     }  # fmt: skip
 
 
 def test_whoever_took_the_superlinks_port_gets_no_token(tmp_path):
     """The owner's client checks the certificate before it says anything."""
-    from slimfl.flower.kit import keys
+    from slimfl.flower import keys
 
     certificate, key = tmp_path / "squatter.crt", tmp_path / "squatter.private"
     keys.write_loopback_certificate(certificate, key)
@@ -238,7 +238,7 @@ def test_a_damaged_certificate_is_told_in_a_sentence(tmp_path, text):
 def test_the_devices_settings_reach_flower_whatever_they_hold(tmp_path, monkeypatch):
     from flwr.common.config import parse_config_args
 
-    from slimfl.flower.guard.start import _node_config
+    from slimfl.flower.guard import _node_config
 
     odd = """/a b/"c"/'d'/$(e)/`f`/g=1 h=2/é"""
     for name, value in {
@@ -265,12 +265,12 @@ def test_the_proxy_hands_on_what_devices_call_and_nothing_else():
 
 @pytest.mark.skipif(find_nginx() is None, reason="nginx is not installed")
 @pytest.mark.parametrize("listen", ["127.0.0.2:18443", "[::1]:18443", "localhost:18443"])
-def test_nginx_takes_the_configuration(tmp_path, listen):
-    from slimfl.flower.kit import keys
+def test_nginx_takes_the_nginx_conf(tmp_path, listen):
+    from slimfl.flower import keys
 
     keys.write_authority_and_server(tmp_path, tmp_path / ".", "localhost")
     (tmp_path / "nginx").mkdir()
-    (tmp_path / "nginx.conf").write_text(configuration(listen, "127.0.0.1:18444", 2**20))
+    (tmp_path / "nginx.conf").write_text(nginx_conf(listen, "127.0.0.1:18444", 2**20))
     checked = subprocess.run(
         [find_nginx(), "-t", "-e", "stderr", "-p", f"{tmp_path}/", "-c", "nginx.conf"],
         capture_output=True,
@@ -280,8 +280,8 @@ def test_nginx_takes_the_configuration(tmp_path, listen):
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
+    from slimfl.flower.federation import Processes
     from slimfl.flower.kit import Kit
-    from slimfl.flower.kit.processes import Processes
 
     for name in ("kit.toml", "processes.json", "slimfl-app.json", "control.token"):
         os.mkfifo(tmp_path / name)
@@ -297,15 +297,15 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
 
 
 def test_a_damaged_list_of_processes_is_told_in_a_sentence(tmp_path):
-    from slimfl.flower.kit.processes import Processes
+    from slimfl.flower.federation import Processes
 
     file = tmp_path / "processes.json"
-    entry = {"name": "x", "pid": 12, "started": "now"}
+    entry = {"name": "x", "pid": 12, "started": 1.5, "boot": 0.5}
     for damaged in (
         "", "{", "3", "[3]", "[{}]", "null", "[" * 100_000,
         *(json.dumps([{**entry, key: value}])
           for key, value in (("pid", "12"), ("pid", 1), ("pid", -1), ("pid", 0), ("name", 3),
-                             ("started", None), ("more", 1))),
+                             ("started", None), ("boot", "1"), ("more", 1))),
     ):  # fmt: skip
         file.write_text(damaged)
         with pytest.raises(RequestError, match="damaged"):

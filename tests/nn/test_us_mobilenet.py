@@ -143,7 +143,7 @@ def test_it_is_told_the_widths_of_the_experiment():
 
 
 def test_a_device_of_a_deployment_knows_its_size():
-    from slimfl.flower.admission import check_size
+    from slimfl.flower.device import check_size
 
     [experiment] = config.load(**TINY, model__widths=WIDTHS)
     size = flatten(USMobileNet(widths=WIDTHS)).size

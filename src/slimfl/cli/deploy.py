@@ -9,7 +9,7 @@ from slimfl.cli.output import Json, aside, show, show_json
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
-    from slimfl.flower.kit import Federation
+    from slimfl.flower.federation import Federation
 
 deploy = typer.Typer(
     cls=PlainGroup,
@@ -59,7 +59,7 @@ def init(
     json: Json = False,
 ) -> None:
     """Write certificates, node keys, configurations and start scripts."""
-    _need_flower()
+    _check_extra()
     from slimfl.flower.kit import lay_out
 
     data = data_dir.absolute() if data_dir else None
@@ -139,18 +139,19 @@ def revoke(
     _show(federation, json)
 
 
-def _need_flower() -> None:
+def _check_extra() -> None:
     from slimfl.errors import RequestError
-    from slimfl.extras import why_not_flower
+    from slimfl.extras import why_not_deploy
 
-    obstacle = why_not_flower()
+    obstacle = why_not_deploy()
     if obstacle is not None:
-        raise RequestError(f"a deployment needs Flower: {obstacle}")
+        raise RequestError(f"deployments are not available: {obstacle}")
 
 
 def _federation(folder: Path) -> "Federation":
-    _need_flower()
-    from slimfl.flower.kit import Federation, Kit
+    _check_extra()
+    from slimfl.flower.federation import Federation
+    from slimfl.flower.kit import Kit
 
     return Federation(Kit.open(folder))
 

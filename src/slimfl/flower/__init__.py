@@ -33,8 +33,7 @@ from slimfl.offline import stay_offline
 stay_offline(os.environ)
 
 if TYPE_CHECKING:
-    from slimfl.flower.app import client_app
-    from slimfl.flower.server import server_app
+    from slimfl.flower.app import client_app, server_app
     from slimfl.flower.strategy import SlimFLStrategy
 else:
     # a kit can be made without Flower, and a SuperLink or SuperNode starts without torch: only the
@@ -42,9 +41,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "slimfl.flower.server": ["server_app"],
             "slimfl.flower.strategy": ["SlimFLStrategy"],
-            "slimfl.flower.app": ["client_app"],
+            "slimfl.flower.app": ["client_app", "server_app"],
         },
     )
 

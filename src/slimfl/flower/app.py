@@ -1,9 +1,10 @@
-"""The ClientApp, which runs on a device."""
+"""The ClientApp, which runs on a device, and the ServerApp on the machine of the SuperLink."""
 
 from pathlib import Path
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
 
 from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.messages import CONFIG, Order
@@ -12,6 +13,8 @@ client_app = ClientApp()
 
 #: The same for a simulation, where the server's process started this one.
 simulated_app = ClientApp()
+
+server_app = ServerApp()
 
 _workbench = Workbench()
 
@@ -49,3 +52,20 @@ def equipment(context: Context) -> Equipment:
         gain_file=Path(str(gain_file)) if gain_file else None,
         models=tuple(name.strip() for name in models if name.strip()),
     )
+
+
+@server_app.main()
+def serve(grid: Grid, context: Context) -> None:
+    """Run the remaining rounds of a run folder."""
+    # a device, which imports this file for every message, needs none of it
+    from slimfl.flower.connect import deployed
+    from slimfl.round import RunFolder
+    from slimfl.runs.api import resume
+
+    folder = RunFolder.open(Path(str(context.run_config["run-folder"])))
+    # limit Flower's retries: it would try forever, unnoticed, to reach a SuperLink that is gone
+    invoker = getattr(grid, "_retry_invoker", None)
+    if invoker is not None:
+        invoker.max_time = folder.experiment().flower.wait_s
+    modules = str(context.run_config.get("trust", "")).split(",")
+    resume(folder.path, engine=deployed(grid), trust=filter(None, modules))

@@ -1,22 +1,43 @@
-"""The device's side: carry out an order with an engine in this process."""
+"""The device's side: carry out an order with an engine in this process.
+
+The server does not own the device. Its orders must not make a device import code, read other
+folders than its own, or fill its memory.
+"""
 
 import hashlib
 import json
 import threading
 import tomllib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from slimfl import experiment as config
-from slimfl.data import Dataset, Partition, all_of_one, load, load_section, partition
+from slimfl.data import (
+    SOURCES,
+    Dataset,
+    Partition,
+    all_of_one,
+    load,
+    load_section,
+    partition,
+)
 from slimfl.engines.base import Engine, Update, Workload
 from slimfl.engines.choice import choose
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection, Experiment
-from slimfl.experiment.naming import module_of, trusting
-from slimfl.flower.admission import NAMED, check_order, check_size, check_work
-from slimfl.flower.messages import Answer, Order, digest
-from slimfl.nn import build
+from slimfl.experiment.naming import construct, module_of, trusting
+from slimfl.flower.messages import MOST, Answer, Order, digest, most_images
+from slimfl.nn import MODELS, build
+
+#: The largest number of widths.
+MOST_WIDTHS = 64
+
+#: Datasets that every machine finds by name.
+NAMED = (*SOURCES, "synthetic")
 
 
 @dataclass(frozen=True)
@@ -143,3 +164,61 @@ def measured_gain(path: Path) -> float:
         return float(path.read_text())
     except (OSError, ValueError) as error:
         raise RequestError(f"{path} has no measured gain: {error}") from None
+
+
+def check_order(experiment: Experiment, models: Collection[str]) -> None:
+    """Refuse an order that this device must not follow; the message is sent to the server."""
+    name = experiment.model.name
+    if name not in MODELS and name not in models:
+        raise RequestError(
+            f"this device does not accept model {name!r}; to allow it, add that name to models in "
+            "its node config (MODELS in device.env)"
+        )
+    for key, value in _numbers(experiment.model_dump(exclude={"seed"})):
+        if abs(value) > MOST:
+            raise RequestError(f"this device does not accept {key} = {value}: it is above {MOST}")
+    if len(experiment.model.widths) > MOST_WIDTHS:
+        raise RequestError(f"this device does not accept more than {MOST_WIDTHS} widths")
+
+
+def check_work(experiment: Experiment, samples: int) -> None:
+    """Refuse an order to train on more images than a device can list in memory."""
+    images = most_images(experiment.training, samples)
+    if images > MOST:
+        raise RequestError(
+            f"this device does not train on {images} images in one round; lower training.steps or "
+            f"training.epochs so that there are at most {MOST}"
+        )
+
+
+def check_size(experiment: Experiment, channels: int, classes: int, parameters: int) -> None:
+    """Refuse options that make a built-in network larger than the model sent with them.
+
+    The network is first built without memory for its weights, so options alone cannot fill the
+    memory.
+    """
+    model = experiment.model
+    if model.name not in MODELS:
+        return
+    offered = {"in_channels": channels, "classes": classes, "widths": model.widths}
+    with torch.device("meta"):
+        network = construct(
+            "model", model.name, MODELS[model.name], model.options, offered, key="model.options"
+        )
+    size = sum(one.numel() for one in network.parameters())
+    if size != parameters:
+        raise RequestError(
+            f"model {model.name!r} has {size} parameters with these options and the server sent "
+            f"{parameters}"
+        )
+
+
+def _numbers(tree: Any, key: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _numbers(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _numbers(value, key)
+    elif isinstance(tree, int):
+        yield key, tree

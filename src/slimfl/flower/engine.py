@@ -4,19 +4,18 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import httpx
 import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
 from flwr.common.constant import ErrorCode
-from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
 from slimfl import experiment as config
 from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Workload
 from slimfl.engines.device_states import DeviceStates
 from slimfl.errors import RunError
+from slimfl.flower.connect import Connection
 from slimfl.flower.messages import (
     QUOTED,
     Answer,
@@ -24,7 +23,6 @@ from slimfl.flower.messages import (
     Order,
     parameters_record,
 )
-from slimfl.flower.roster import Roster
 from slimfl.nn import Vector
 from slimfl.training import LocalWork
 
@@ -41,14 +39,6 @@ EXPIRED = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE)
 
 #: The server polls for answers at intervals that grow between these limits.
 POLL_S = (0.02, 0.5)
-
-
-@dataclass(frozen=True)
-class Connection:
-    """A message service and the nodes of the devices."""
-
-    grid: Grid
-    roster: Roster
 
 
 class FlowerEngine:

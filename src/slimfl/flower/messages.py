@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from slimfl.data import Moments
 from slimfl.engines.base import Task, Update
 from slimfl.experiment import TrainingSection
-from slimfl.flower.admission import MOST, most_images
 from slimfl.nn import Vector
-from slimfl.training import LocalWork, OptimiserState, state_shapes
+from slimfl.training import LocalWork, OptimiserState, local_steps, state_shapes
 
 ARRAYS, STATE, CONFIG = "arrays", "optimiser-state", "config"
 PARAMETERS = "parameters"
+
+#: The largest integer in an order, apart from the seed, and the largest number of images.
+MOST = 10_000_000
 
 #: The largest power gain that a device may report; the mean of a channel is about 1.
 MOST_GAIN = 1e6
@@ -184,6 +186,11 @@ class Answer:
         ):
             raise BadAnswerError("its optimiser's state does not fit the model")
         return answer
+
+
+def most_images(training: TrainingSection, samples: int, effort: float = 1.0) -> int:
+    """Number of images in a round of a device with these samples, if every batch is full."""
+    return local_steps(training, samples, effort) * min(training.batch_size, samples)
 
 
 def digest(parameters: Vector) -> str:

@@ -1,7 +1,8 @@
 """The only app that devices of a kit run, signed when the kit is made.
 
 Devices have the public key and refuse every other app, even from the server. The private key is not
-needed again until the app changes.
+needed again until the app changes. The app is two lines that name slimfl's apps: slimfl itself is
+installed on every machine, and the bundle contains none of its code.
 """
 
 import base64
@@ -10,16 +11,42 @@ import json
 import secrets
 import time
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from slimfl.errors import RequestError
 from slimfl.files import read_regular_text
-from slimfl.flower.bundle import bundle
 
 #: The app's id in the SuperLink: publisher and name, as in the bundle.
 APP_ID = "@slimfl/slimfl-app"
 
 FILE = "slimfl-app.json"
+
+MODULE = '''"""SlimFL's apps, for Flower to find."""
+
+from slimfl.flower import client_app, server_app
+
+__all__ = ["client_app", "server_app"]
+'''
+
+PROJECT = """[project]
+name = "slimfl-app"
+version = "{version}"
+description = "SlimFL on Flower"
+license = "Apache-2.0"
+dependencies = []
+
+[tool.flwr.app]
+publisher = "slimfl"
+
+[tool.flwr.app.components]
+serverapp = "slimfl_app:server_app"
+clientapp = "slimfl_app:client_app"
+
+[tool.flwr.app.config]
+run-folder = ""
+trust = ""
+"""
 
 
 @dataclass(frozen=True)
@@ -101,3 +128,18 @@ class Signer:
     def sign_slimfl(self) -> SignedApp:
         """The app of this version of slimfl."""
         return self.sign(bundle())
+
+
+def files() -> dict[str, str]:
+    """The files of the Flower app, by name."""
+    version = metadata.version("slimfl")
+    return {"pyproject.toml": PROJECT.format(version=version), "slimfl_app.py": MODULE}
+
+
+def bundle() -> bytes:
+    """These files as a Flower App Bundle."""
+    from flwr.cli.build import build_fab_from_files
+
+    contents = {name: text.encode() for name, text in files().items()}
+    built: bytes = build_fab_from_files(contents)[0]
+    return built

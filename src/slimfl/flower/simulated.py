@@ -17,9 +17,8 @@ from typing import Any
 
 from slimfl.errors import RunError
 from slimfl.experiment.naming import trusted
-from slimfl.flower.engine import Connection
+from slimfl.flower.connect import AssignedRoster, Connection
 from slimfl.flower.local_ray import LocalRay
-from slimfl.flower.roster import AssignedRoster
 
 #: Ray start-up and shutdown timeouts.
 START_S, END_S = 180.0, 60.0

@@ -11,8 +11,7 @@ from typing import Any
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment.naming import trusted
 from slimfl.files import read_regular_text
-from slimfl.flower.bundle import bundle
-from slimfl.flower.signed import APP_ID, SignedApp
+from slimfl.flower.signed import APP_ID, SignedApp, bundle
 
 
 @dataclass(frozen=True)

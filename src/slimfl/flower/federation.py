@@ -1,19 +1,27 @@
-"""A federation on this machine, or the server's part of one: up, status, down, revoke."""
+"""A federation on this machine, or the server's part of one: up, status, down, revoke.
 
+Its processes outlive the command that starts them. A file records them by id and start.
+"""
+
+import contextlib
+import json
 import os
 import socket
+import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from slimfl.errors import RequestError, RunError
-from slimfl.flower.kit import addresses
-from slimfl.flower.kit.keys import read_public_key
-from slimfl.flower.kit.layout import Kit
-from slimfl.flower.kit.processes import Processes
-from slimfl.flower.kit.proxy import NO_NGINX, find_nginx
+from slimfl.files import read_regular_text
+from slimfl.flower.keys import read_public_key
+from slimfl.flower.kit import NO_NGINX, Kit, find_nginx, joined
 from slimfl.flower.superlink import SuperLink, UnreachableError
 
 #: Timeouts for the server's first answer and for the devices, for a slow machine.
@@ -40,7 +48,7 @@ class Federation:
         if SERVER not in self.processes.running():
             self.processes.end([SERVER])  # what a killed server left behind may still listen
             for host, port in {(self.kit.bind, self.kit.port), self.kit.control}:
-                addresses.check_free(host, port)
+                check_free(host, port)
         self._start(SERVER, self.kit.server)
         self._wait_for("the server", SERVER_S, [SERVER], self._answers)
         self.register()
@@ -83,7 +91,7 @@ class Federation:
         self.down()
         raise RunError(
             f"the SuperLink at {link.address} took a command without the control token; use the "
-            "version of Flower that slimfl's extra `flower` installs"
+            "version of Flower that slimfl's extra `deploy` installs"
         )
 
     def revoke(self, device: int) -> None:
@@ -190,3 +198,158 @@ def _holds(there: Callable[[], bool]) -> bool:
         return there()
     except UnreachableError:
         return False
+
+
+def check_free(host: str, port: int) -> None:
+    """Refuse an address on which nothing can listen, before a server fails there without a word."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        reason = str(error.strerror or error).partition(" (while")[0]  # Python adds the address
+        raise RequestError(
+            f"nothing can listen on {joined(host, port)} ({reason}); stop what "
+            "uses it, or make the kit with another --port, --bind or --control-port"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that was started here, which leads its own group."""
+
+    name: str
+    pid: int
+    started: float
+    """Seconds after the machine's start, as an id may be reused, but not with the same start."""
+    boot: float
+    """The time at which the machine was started."""
+
+    def __post_init__(self) -> None:
+        types = (self.name, str), (self.pid, int), (self.started, float), (self.boot, float)
+        if any(type(value) is not wanted for value, wanted in types) or self.pid < 2:
+            raise TypeError("an entry is not a name, a process id, a start and a boot")
+
+    @classmethod
+    def of(cls, name: str, process: psutil.Process) -> "Process":
+        """The entry of a living process."""
+        boot = psutil.boot_time()
+        return cls(name, process.pid, round(process.create_time() - boot, 2), boot)
+
+    def runs(self) -> bool:
+        """True if it lives."""
+        with contextlib.suppress(psutil.Error):
+            found = psutil.Process(self.pid)
+            return found.status() != psutil.STATUS_ZOMBIE and self.is_that(found)
+        return False
+
+    def is_that(self, found: psutil.Process) -> bool:
+        """True if it is, or was, the process of that number."""
+        return abs(Process.of(self.name, found).started - self.started) < 0.05
+
+    def family(self) -> list[psutil.Process]:
+        """The living members of its group and their descendants, even if it has ended itself.
+
+        The number of a group is not reused while it has members.
+        """
+        try:
+            if not self.is_that(psutil.Process(self.pid)):
+                return []  # the number has been reused, so the group is gone
+        except psutil.NoSuchProcess:
+            # the clock may have been set since
+            if abs(psutil.boot_time() - self.boot) > 60:
+                return []
+        found = {one for one in psutil.process_iter() if _group(one.pid) == self.pid}
+        for member in list(found):
+            with contextlib.suppress(psutil.Error):
+                found |= set(member.children(recursive=True))
+        return living(found)
+
+
+class Processes:
+    """The processes of a kit, recorded in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def all(self) -> list[Process]:
+        """Processes that were started and not ended by `end`."""
+        try:
+            return [Process(**one) for one in json.loads(read_regular_text(self.file))]
+        except FileNotFoundError:
+            return []
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            raise RequestError(
+                f"{self.file} is damaged ({error}); stop the kit's processes by hand, then delete "
+                "it"
+            ) from None
+
+    def running(self) -> dict[str, Process]:
+        """Living processes by name."""
+        return {process.name: process for process in self.all() if process.runs()}
+
+    def start(self, name: str, command: list[str], log: Path, environment: dict[str, str]) -> None:
+        """Start a process in its own session.
+
+        The remains of an earlier process of that name are ended first, as they may use the port.
+
+        Args:
+            name: The name for the file.
+            command: The program and its arguments.
+            log: The file for its output, which is appended.
+            environment: All of its environment variables.
+        """
+        self.end([name])
+        log.parent.mkdir(mode=0o700, exist_ok=True)
+        with log.open("ab") as output:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
+        # nothing has waited for it so far, so it has an entry even if it has ended
+        started = Process.of(name, psutil.Process(child.pid))
+        # reap it when it ends: its watcher must not take it for alive
+        threading.Thread(target=child.wait, daemon=True).start()
+        self._write([*self.all(), started])
+
+    def end(self, names: Iterable[str], patience_s: float = 15.0) -> None:
+        """Ask processes and their children to end, and kill them if they do not."""
+        wanted = set(names)
+        left = [one for each in self.all() if each.name in wanted for one in each.family()]
+        for ask in (psutil.Process.terminate, psutil.Process.kill):
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    ask(process)
+            deadline = time.monotonic() + patience_s
+            while (left := living(left)) and time.monotonic() < deadline:
+                time.sleep(0.2)
+        if left:
+            pids = ", ".join(str(process.pid) for process in left)
+            raise RunError(f"processes {pids} do not stop; stop them by hand")
+        # others are kept, also where they have ended: they may have left something behind
+        self._write([p for p in self.all() if p.name not in wanted])
+
+    def _write(self, processes: list[Process]) -> None:
+        temporary = self.file.with_suffix(".tmp")
+        temporary.write_text(json.dumps([asdict(p) for p in processes]))
+        temporary.rename(self.file)
+
+
+def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that run; a process that waits only for its parent's notice does not."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except OSError:  # it has ended, or belongs to another user
+        return None

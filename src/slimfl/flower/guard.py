@@ -1,7 +1,15 @@
-"""A SuperLink and a SuperNode behind a gate, with their processes.
+"""Flower's SuperLink and SuperNode, protected against other users of the machine.
 
-Both run in Flower's `process` isolation, in which Flower demands a secret for every task. The
-secret is drawn at every start and shared with the only process that may get tasks.
+Flower protects a SuperLink's fleet paths (node keys) and, if a secret is given, access to its
+tasks. Its open-source version has no credentials for the control paths, reads bodies of any size
+into memory, and passes task tokens as arguments, where `ps` shows them to everybody. Its programs
+listen on TCP alone, so a proxy in front of them cannot keep other users of the machine away from
+their ports. So both run here, with Flower's own options, behind a gate (`gate.py`), and in its
+`process` isolation, in which Flower demands a secret for every task. The secret is drawn at every
+start and shared with the only process that may get tasks: a SuperExec that hands tokens over in an
+unnamed file.
+
+    python -m slimfl.flower.guard superlink|supernode|tasks FLOWER'S OPTIONS
 """
 
 import os
@@ -9,18 +17,20 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from slimfl.flower.guard.gate import Gate
-from slimfl.flower.kit.keys import write_loopback_certificate, write_private
-from slimfl.flower.kit.proxy import NO_NGINX, find_nginx
+from slimfl.flower.gate import Gate
+from slimfl.flower.keys import write_loopback_certificate, write_private
+from slimfl.flower.kit import NO_NGINX, find_nginx
 from slimfl.flower.signed import APP_ID, SignedApp
 from slimfl.flower.superlink import read_token
 
@@ -194,3 +204,57 @@ def _children(commands: list[list[str]]) -> Iterator[None]:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 child.kill()
+
+
+def tasks(arguments: list[str]) -> None:
+    """Run Flower's SuperExec until the parent process ends."""
+    from flwr.supercore.cli.flower_superexec import flower_superexec
+
+    loop = import_module("flwr.supercore.superexec.run_superexec")
+    loop.get_executor = lambda *_, **__: _quiet_executor()  # type: ignore[attr-defined]
+    sys.argv[1:] = arguments
+    flower_superexec()
+
+
+def _quiet_executor() -> Any:
+    """Flower's way to start the processes of tasks, with their tokens in unnamed files."""
+    from flwr.supercore.constant import TASK_TYPE_TO_COMMAND, TaskType
+    from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult
+    from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExecutor
+
+    # Flower also has agents, models and connectors, which a federation does not use
+    kinds = {TaskType.SERVER_APP, TaskType.CLIENT_APP}
+
+    class QuietExecutor(SubprocessExecutor):
+        def get_eligible_capacity(
+            self, supported_task_types: set[TaskType], **_: Any
+        ) -> tuple[set[TaskType], set[str]]:
+            return kinds & set(supported_task_types), set()
+
+        def launch(self, spec: ExecutionSpec) -> LaunchResult:
+            if spec.task_type not in kinds or spec.insecure or spec.root_certificates_path is None:
+                return LaunchResult.failed("only apps of a federation with TLS are started here")
+            silent = subprocess.DEVNULL if spec.suppress_output else None
+            with tempfile.TemporaryFile() as token:
+                token.write(spec.token.encode())
+                token.seek(0)
+                command = [
+                    TASK_TYPE_TO_COMMAND[spec.task_type],
+                    "--runtime-api-address", spec.runtime_api_address,
+                    "--token-file", f"/dev/fd/{token.fileno()}",
+                    "--root-certificates", spec.root_certificates_path,
+                ]  # fmt: skip
+                if spec.parent_pid is not None:
+                    command += ["--parent-pid", str(spec.parent_pid)]
+                subprocess.Popen(command, stdout=silent, stderr=silent, pass_fds=[token.fileno()])
+            return LaunchResult.accepted()
+
+    return QuietExecutor()
+
+
+if __name__ == "__main__":
+    programs = {"superlink": superlink, "supernode": supernode, "tasks": tasks}
+    if sys.argv[1:2] and sys.argv[1] in programs:
+        programs[sys.argv[1]](sys.argv[2:])
+    else:
+        sys.exit("give superlink, supernode or tasks, then Flower's options")
