@@ -1,7 +1,7 @@
 # The command line in a container, built from this checkout. Untested: we had no container engine.
 #     docker build -t slimfl .
 #     docker run --rm -v "$PWD/runs:/work/runs" slimfl run --rounds 5
-# With Flower and Ray: docker build -t slimfl-flower --build-arg EXTRAS=[flower] .
+# With Flower and Ray: docker build -t slimfl-flower --build-arg EXTRAS=[deploy] .
 FROM python:3.11-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /source

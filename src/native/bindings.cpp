@@ -57,6 +57,7 @@ public:
         return shapes_.executed_flops(trained_widths(algorithm, width_index));
     }
 
+    // The seam at which tests compare with torch; training goes through train_cohort.
     nb::tuple gradient(nb::object theta_object, nb::object images, nb::object labels, nb::object index_object,
                        nb::object mean, nb::object deviation, const std::string& algorithm, nb::object weights,
                        nb::object visits_object, std::optional<int> width_index) const {
@@ -83,23 +84,6 @@ public:
                           gradient.data(), losses);
         }
         return nb::make_tuple(to_numpy(std::move(gradient)), mean_losses(losses));
-    }
-
-    nb::tuple train(nb::object theta_object, nb::object m, nb::object v, std::int64_t step, nb::object images,
-                    nb::object labels, nb::object order, nb::object batch_offsets, nb::object learning_rates,
-                    nb::object visits, nb::object mean, nb::object deviation, const std::string& algorithm,
-                    const std::string& mode, nb::object weights, std::optional<int> width_index,
-                    const std::string& optimiser, const std::array<double, 2>& betas, double eps, double weight_decay,
-                    double momentum, bool nesterov) const {
-        const Input<float> theta = check_theta(theta_object);
-        const CheckedData data = check_data(shapes_, images, labels, mean, deviation);
-        const Method method = check_method(shapes_, algorithm, mode, weights, width_index);
-        const OptimiserOptions options = check_optimiser(optimiser, betas, eps, weight_decay, momentum, nesterov);
-        std::vector<Device> devices;
-        devices.push_back(check_device(shapes_, method, data, theta, order, batch_offsets, m, v, step, learning_rates,
-                                       visits));
-        run(devices, data.data, method, options, 1);
-        return device_result(devices.front());
     }
 
     nb::list train_cohort(nb::object theta_object, nb::list device_tuples, nb::object images, nb::object labels,
@@ -298,19 +282,14 @@ NB_MODULE(_native, module) {
              "Operations an image of training really executed, with table look-ups in the last layer.")
         .def("gradient", &Network::gradient, "theta"_a, "images"_a, "labels"_a, "index"_a, "mean"_a, "std"_a,
              "algorithm"_a = "sustrain", "weights"_a = nb::none(), "visits"_a = nb::none(),
-             "width_index"_a = nb::none(), "Gradient and mean losses of one batch, all widths accumulated.")
-        .def("train", &Network::train, "theta"_a, "m"_a, "v"_a, "step"_a, "images"_a, "labels"_a, "order"_a,
-             "batch_offsets"_a, "learning_rates"_a, "visits"_a = nb::none(), nb::kw_only(), "mean"_a, "std"_a,
-             "algorithm"_a = "sustrain", "mode"_a = "accumulate", "weights"_a = nb::none(),
-             "width_index"_a = nb::none(), "optimiser"_a = "adam", "betas"_a = std::array<double, 2>{0.9, 0.999},
-             "eps"_a = 1e-8, "weight_decay"_a = 0.0, "momentum"_a = 0.0, "nesterov"_a = false,
-             "Trains one device; returns (theta, step, mean losses) and updates m and v in place.")
+             "width_index"_a = nb::none(),
+             "Gradient and mean losses of one batch, all widths accumulated; for tests.")
         .def("train_cohort", &Network::train_cohort, "theta"_a, "devices"_a, "images"_a, "labels"_a, nb::kw_only(),
              "mean"_a, "std"_a, "algorithm"_a = "sustrain", "mode"_a = "accumulate", "weights"_a = nb::none(),
              "width_index"_a = nb::none(), "optimiser"_a = "adam", "betas"_a = std::array<double, 2>{0.9, 0.999},
              "eps"_a = 1e-8, "weight_decay"_a = 0.0, "momentum"_a = 0.0, "nesterov"_a = false, "threads"_a = 1,
              "Trains devices (order, batch_offsets, m, v, step, learning_rates, visits) from the same theta, or from "
-             "a list of one for each; returns a list of what train returns.")
+             "a list of one for each; updates m and v in place and returns a list of (theta, step, mean losses).")
         .def("evaluate", &Network::evaluate, "theta"_a, "images"_a, "labels"_a, "mean"_a, "std"_a, "width_index"_a,
              "threads"_a = 1, "index"_a = nb::none(),
              "(correct answers, summed loss) of a width, or a list of them for a list of widths.");

@@ -5,7 +5,8 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack
-from pathlib import Path
+
+import psutil
 
 from slimfl.errors import RunError
 
@@ -52,23 +53,6 @@ def until(condition, what):
 
 
 def listening(pids):
-    """The addresses on which processes listen, as the kernel says: (host, port)."""
-    inodes = set()
-    for pid in pids:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                target = str(descriptor.readlink())
-            except OSError:
-                continue
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
-    found = set()
-    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:
-                host, port = fields[1].split(":")
-                words = bytes.fromhex(host)
-                parts = [words[k : k + 4][::-1] for k in range(0, len(words), 4)]
-                found.add((socket.inet_ntop(family, b"".join(parts)), int(port, 16)))
-    return found
+    """The addresses on which processes listen: (host, port)."""
+    found = [one for pid in pids for one in psutil.Process(pid).net_connections("tcp")]
+    return {tuple(one.laddr) for one in found if one.status == psutil.CONN_LISTEN}

@@ -114,59 +114,55 @@ def broken(order, message, record):
     return [Message(Error(8, "the process was killed"), reply_to=message)]
 
 
-def nameless(order, message, record):
-    del record.config_records[CONFIG]["trained-from"]
-    return [Message(record, reply_to=message)]
+def answering(change):
+    """An answer of which something was changed."""
+
+    def fault(order, message, record):
+        change(record)
+        return [Message(record, reply_to=message)]
+
+    return fault
 
 
-def impostor(order, message, record):
-    record.config_records[CONFIG]["device"] = 0
-    return [Message(record, reply_to=message)]
+def saying(**values):
+    """An answer with other values in its configuration; None for none."""
 
+    def change(record):
+        config = record.config_records[CONFIG]
+        for name, value in values.items():
+            key = name.replace("_", "-")
+            if value is None:
+                del config[key]
+            else:
+                config[key] = value
 
-def another_round(order, message, record):
-    record.config_records[CONFIG]["round"] = order.round - 1
-    return [Message(record, reply_to=message)]
-
-
-def another_model(order, message, record):
-    record.config_records[CONFIG]["trained-from"] = "0" * 64
-    return [Message(record, reply_to=message)]
+    return answering(change)
 
 
 def counting(*counts):
-    def fault(order, message, record):
-        record.config_records[CONFIG]["images-seen"] = list(counts)
-        return [Message(record, reply_to=message)]
-
-    return fault
+    return saying(images_seen=list(counts))
 
 
-def holding(samples):
-    def fault(order, message, record):
-        record.config_records[CONFIG]["samples"] = samples
-        return [Message(record, reply_to=message)]
+def with_parameters(change):
+    """An answer with other parameters."""
 
-    return fault
+    def replace_them(record):
+        values = record.array_records[ARRAYS][PARAMETERS].numpy().copy()
+        record.array_records[ARRAYS] = ArrayRecord({PARAMETERS: Array(change(values))})
 
-
-def other_numbers(order, message, record):
-    values = record.array_records[ARRAYS][PARAMETERS].numpy().astype(np.float64)
-    record.array_records[ARRAYS] = ArrayRecord({PARAMETERS: Array(values)})
-    return [Message(record, reply_to=message)]
+    return answering(replace_them)
 
 
 def body(damage):
     """The bytes of the parameters, damaged."""
 
-    def fault(order, message, record):
+    def replace_them(record):
         array = record.array_records[ARRAYS][PARAMETERS]
         record.array_records[ARRAYS] = ArrayRecord(
             {PARAMETERS: Array(array.dtype, array.shape, array.stype, damage(array.data))}
         )
-        return [Message(record, reply_to=message)]
 
-    return fault
+    return answering(replace_them)
 
 
 def header(text):
@@ -184,19 +180,10 @@ def nothing(order, message, record):
     return [reply]
 
 
-def other_state(order, message, record):
+def other_state(record):
     record.array_records[STATE] = ArrayRecord(
         {f"moment {k}": Array(np.zeros(1, np.float32)) for k in range(9)}
     )
-    return [Message(record, reply_to=message)]
-
-
-def with_gain(gain):
-    def fault(order, message, record):
-        record.config_records[CONFIG]["gain"] = gain
-        return [Message(record, reply_to=message)]
-
-    return fault
 
 
 def another_node(order, message, record):
@@ -208,17 +195,17 @@ def another_node(order, message, record):
 MISSING = {
     "does not answer": (silent, "did not answer within 0.3 s"),
     "killed": (broken, "the process was killed"),
-    "leaves out who it is": (nameless, "not one of slimfl's"),
-    "answers as somebody else": (impostor, "answers as device 0"),
-    "answers for another round": (another_round, "answers for round 0"),
-    "sends another model's weights": (another_model, "another model"),
-    "sends other numbers": (other_numbers, "float64"),
+    "leaves out who it is": (saying(trained_from=None), "not one of slimfl's"),
+    "answers as somebody else": (saying(device=0), "answers as device 0"),
+    "answers for another round": (saying(round=0), "answers for round 0"),
+    "sends another model's weights": (saying(trained_from="0" * 64), "another model"),
+    "sends other numbers": (with_parameters(np.float64), "float64"),
     "saw no image": (counting(0, 0), "impossible counts"),
     "saw fewer than no image": (counting(-5, 5), "impossible counts"),
     "saw more images at half width": (counting(9, 8), "impossible counts"),
     "saw images at a third width": (counting(8, 8, 8), "impossible counts"),
-    "claims more samples than it was given": (holding(2**50), "1125899906842624 samples"),
-    "claims a single sample": (holding(1), "reports 1 samples"),
+    "claims more samples than it was given": (saying(samples=2**50), "1125899906842624 samples"),
+    "claims a single sample": (saying(samples=1), "reports 1 samples"),
     "counts images in parts": (counting(0.5, 8.0), "not one of slimfl's"),
     "lets another node answer": (another_node, "another node answered"),
     "sends an answer without content": (nothing, "empty"),
@@ -230,12 +217,12 @@ MISSING = {
     "sends half a model": (body(lambda data: data[: len(data) // 2]), "as many numbers"),
     "sends more than a model": (body(lambda data: data + bytes(4)), "as many numbers"),
     "sends a deep header": (body(lambda data: header("(" * 9000)), "not one of slimfl's"),
-    "sends another optimiser's state": (other_state, "another optimiser"),
+    "sends another optimiser's state": (answering(other_state), "another optimiser"),
     "saw more images than were ordered": (counting(2**62, 2**62), "impossible counts"),
     "saw more images than fit": (counting(2**63 - 1, 2**63 - 1), "impossible counts"),
     "saw one image more than was ordered": (counting(129, 129), "impossible counts"),
-    "measures a gain that cannot be": (with_gain(1e300), "not a power gain"),
-    "measures an infinite gain": (with_gain(float("inf")), "not a power gain"),
+    "measures a gain that cannot be": (saying(gain=1e300), "not a power gain"),
+    "measures an infinite gain": (saying(gain=float("inf")), "not a power gain"),
 }
 
 
@@ -297,15 +284,6 @@ def test_an_answer_damaged_anywhere_is_merged_or_named_and_never_ends_the_round(
         assert outcome.device == 0
         outcomes[type(outcome)] += 1
     assert outcomes[Missing] > 250
-
-
-def with_parameters(change):
-    def fault(order, message, record):
-        values = record.array_records[ARRAYS][PARAMETERS].numpy().copy()
-        record.array_records[ARRAYS] = ArrayRecord({PARAMETERS: Array(change(values))})
-        return [Message(record, reply_to=message)]
-
-    return fault
 
 
 def with_nan(values):
@@ -518,9 +496,9 @@ def test_a_device_may_bring_its_own_data(tmp_path):
     )  # they tell how many samples they hold
     np.testing.assert_array_equal(own.global_model, shared.global_model)
     # only the device knows how many samples it holds, up to what an honest one would train on
-    grid.faults = {2: holding(12_345)}
+    grid.faults = {2: saying(samples=12_345)}
     assert own.step()["devices"] == [0, 1, 2, 3]
-    grid.faults = {2: holding(10**9), 1: holding(2**62), 0: holding(0)}
+    grid.faults = {2: saying(samples=10**9), 1: saying(samples=2**62), 0: saying(samples=0)}
     assert own.step()["devices"] == [3]
 
 

@@ -3,6 +3,7 @@
 Processes are found here by their parents, unlike in the guard.
 """
 
+import contextlib
 import os
 import signal
 import stat
@@ -13,10 +14,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
+from federations import listening
 
 from slimfl.errors import RequestError
 from slimfl.flower import local_ray, ray_guard
+from slimfl.flower.federation import living
 from slimfl.flower.local_ray import LocalRay, clear_leftovers
 
 linux_only = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
@@ -40,50 +44,20 @@ def until(found, what):
     return value
 
 
-def table():
-    """Parent, start and command of every living process."""
-    rows = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (path / "stat").read_text().rpartition(")")[2].split()
-            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if fields[0] not in "ZX":
-            rows[int(path.name)] = int(fields[1]), fields[19], command
-    return rows
-
-
 def family(pid):
-    """A process and all that it started, with their starts."""
-    rows = table()
-    found = {pid}
-    while more := {p for p, row in rows.items() if row[0] in found} - found:
-        found |= more
-    return {p: rows[p] for p in found if p in rows}
+    """A process and all that it started, with their commands."""
+    parent = psutil.Process(pid)
+    found = {}
+    for member in (parent, *parent.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            found[member] = " ".join(member.cmdline())
+    return found
 
 
-def listening(pids):
-    """Address and port of every TCP socket on which one of the processes listens."""
-    sockets = {}
-    for kind in ("tcp", "tcp6"):
-        for line in Path("/proc/net", kind).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A":
-                address, _, port = fields[1].partition(":")
-                sockets[f"socket:[{fields[9]}]"] = address, int(port, 16)
-    found = set()
-    for pid in pids:
-        for path in Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                found.add(sockets.get(str(path.readlink())))
-            except OSError:
-                continue
-    return found - {None}
+def alive(pid):
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE
 
-
-#: 127.0.0.1, as the kernel writes it for either family.
-LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 
 #: One call that every kind of Ray server knows; knowing none of them is not an answer.
 CALLS = (
@@ -141,19 +115,19 @@ def test_nobody_else_reaches_it_and_a_kill_leaves_nothing(tmp_path, place):
         )  # fmt: skip
     try:
         running = until(lambda: _working(process), "worker of Ray")
-        (folder,) = {_folder_of(row[2]) for row in running.values()} - {None}
+        (folder,) = {_folder_of(command) for command in running.values()} - {None}
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         token = (folder / "token").read_text()
         assert stat.S_IMODE((folder / "token").stat().st_mode) == 0o600
-        assert all(token not in row[2] for row in running.values())
+        assert all(token not in command for command in running.values())
 
         sockets = until(lambda: _servers(process), "servers that listen")
-        assert {address for address, _ in sockets} <= LOOPBACK
+        assert {address for address, _ in sockets} <= {"127.0.0.1", "::ffff:127.0.0.1"}
         _assert_strangers_are_refused(sockets, token)
 
         process.kill()
         process.wait(30)
-        until(lambda: not _left(running), "end of all processes")
+        until(lambda: not living(running), "end of all processes")
         until(lambda: not folder.exists(), "end of the folder")
     finally:
         process.kill()
@@ -161,14 +135,14 @@ def test_nobody_else_reaches_it_and_a_kill_leaves_nothing(tmp_path, place):
 
 def _servers(process):
     """The sockets of the whole family, once those that start last are there, too."""
-    sockets = listening(family(process.pid))
+    sockets = listening(one.pid for one in living(family(process.pid)))
     return sockets if len(sockets) >= 5 else None
 
 
 def _working(process):
     assert process.poll() is None, "it ended by itself"
     members = family(process.pid)
-    names = " ".join(row[2] for row in members.values())
+    names = " ".join(members.values())
     if all(name in names for name in ("gcs_server", "RuntimeEnvAgent")) and (
         names.count("ray::") >= 3  # two are Ray's own
     ):
@@ -179,11 +153,6 @@ def _working(process):
 def _folder_of(command):
     _, found, rest = command.partition(f"--log_dir=/tmp/{local_ray.PREFIX}")
     return Path(f"/tmp/{local_ray.PREFIX}{rest.partition('/')[0]}") if found else None
-
-
-def _left(before):
-    now = table()
-    return [row for pid, row in before.items() if pid in now and now[pid][1] == row[1]]
 
 
 def _assert_strangers_are_refused(sockets, token):
@@ -223,10 +192,10 @@ def test_what_a_killed_guard_leaves_the_next_start_clears(tmp_path, monkeypatch)
         os.kill(int(guard), signal.SIGKILL)
         owner.kill()
         owner.wait(30)
-        until(lambda: int(guard) not in table(), "end of the guard")  # it holds the lock until then
-        assert int(child) in table()
+        until(lambda: not alive(guard), "end of the guard")  # it holds the lock until then
+        assert alive(child)
         clear_leftovers()
-        until(lambda: int(child) not in table(), "end of its process")
+        until(lambda: not alive(child), "end of its process")
         assert not Path(folder).exists()
     finally:
         owner.kill()

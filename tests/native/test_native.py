@@ -38,6 +38,15 @@ def make(sizes: Sizes, simd: str = "auto") -> _native.Network:
     )
 
 
+def train_alone(
+    net, theta, m, v, step, images, labels, order, batch_offsets, learning_rates, visits=None,
+    **options,
+):  # fmt: skip
+    """A cohort of one device."""
+    device = (order, batch_offsets, m, v, step, learning_rates, visits)
+    return net.train_cohort(theta, [device], images, labels, **options)[0]
+
+
 class Problem:
     """Random images, labels, weights and normalisation."""
 
@@ -211,7 +220,8 @@ def test_training(name, algorithm, mode, epochs):
     theta, step = problem.theta, 0
     for part in (slice(0, half), slice(half, len(rates))):
         cuts = offsets[part.start : part.stop + 1]
-        theta, step, found = net.train(
+        theta, step, found = train_alone(
+            net,
             theta,
             m,
             v,
@@ -258,7 +268,8 @@ def test_one_adam_step_is_that_of_torch():
     gradient, _ = make(PAPER).gradient(
         problem.theta, problem.images, problem.labels, np.arange(8), problem.mean, problem.std
     )
-    theta, step, _ = make(PAPER).train(
+    theta, step, _ = train_alone(
+        make(PAPER),
         problem.theta,
         m,
         v,
@@ -286,7 +297,8 @@ def test_one_width_training_leaves_the_rest():
     problem = Problem(SMALL, 20)
     size = problem.theta.size
     m, v = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    theta, _, found = make(SMALL).train(
+    theta, _, found = train_alone(
+        make(SMALL),
         problem.theta,
         m,
         v,
@@ -347,7 +359,8 @@ def test_a_cohort_is_its_devices():
     for (order, offsets, m, v, step, rates, visits), (theta, steps, _) in zip(
         again, out, strict=True
     ):
-        alone, alone_steps, _ = net.train(
+        alone, alone_steps, _ = train_alone(
+            net,
             problem.theta,
             m,
             v,
@@ -497,7 +510,7 @@ def bad_calls():
 @pytest.mark.parametrize("arguments", bad_calls())
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ValueError, match=r"\w+ \w+"):
-        make(SMALL).train(**arguments)
+        train_alone(make(SMALL), **arguments)
 
 
 def test_a_gradient_of_no_width_is_refused():

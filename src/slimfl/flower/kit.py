@@ -15,7 +15,6 @@ Copy each folder to its machine; nothing else is needed there but slimfl. The te
 those in `kit_files`.
 """
 
-import ipaddress
 import json
 import os
 import re
@@ -34,8 +33,10 @@ from pydantic import Field
 
 from slimfl.errors import RequestError
 from slimfl.files import read_regular_text
+from slimfl.flower import keys
 from slimfl.flower.gate import BODY_BYTES
-from slimfl.flower.superlink import SuperLink
+from slimfl.flower.signed import Signer, bundle
+from slimfl.flower.superlink import SuperLink, is_address, is_loopback
 from slimfl.offline import SETTINGS
 
 KIT = "kit.toml"
@@ -91,7 +92,7 @@ class Kit:
     def __post_init__(self) -> None:
         for name in ("host", "bind"):
             host = getattr(self, name)
-            if not (_is_address(host) or (len(host) <= 253 and _NAME.fullmatch(host))):
+            if not (is_address(host) or (len(host) <= 253 and _NAME.fullmatch(host))):
                 raise RequestError(
                     f"--{name} takes a name such as fl.example.org or an address, not {host!r}"
                 )
@@ -237,9 +238,6 @@ def lay_out(
 
 
 def _write_secrets(folder: Path, kit: Kit) -> None:
-    from slimfl.flower import keys
-    from slimfl.flower.signed import Signer
-
     ca, server = folder / "ca", folder / "server"
     names = [kit.device_name(device) for device in range(kit.devices)]
     for each in (ca, server, *(folder / name for name in names)):
@@ -248,7 +246,7 @@ def _write_secrets(folder: Path, kit: Kit) -> None:
     keys.write_private(server / "control.token", secrets.token_urlsafe(48).encode())
     signer = Signer.generate()
     keys.write_private(ca / "app_ed25519", signer.private)
-    signer.sign_slimfl().write(server)
+    signer.sign(bundle()).write(server)
     for name in names:
         keys.write_node_key(folder / name)
         (folder / name / "trusted.yaml").write_text(f"{signer.name}: {signer.public}\n")
@@ -327,15 +325,3 @@ def find_nginx() -> str | None:
 def joined(host: str, port: int) -> str:
     """HOST:PORT."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach it."""
-    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        return not getattr(ipaddress.ip_address(host), "scope_id", None)
-    except ValueError:
-        return False

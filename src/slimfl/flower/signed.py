@@ -14,6 +14,17 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_ssh_private_key,
+)
+from flwr.cli.build import build_fab_from_files
+from flwr.supercore.primitives.asymmetric_ed25519 import create_message_to_sign
+
 from slimfl.errors import RequestError
 from slimfl.files import read_regular_text
 
@@ -94,28 +105,13 @@ class Signer:
     @classmethod
     def generate(cls) -> "Signer":
         """A new key pair."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import (
-            Encoding,
-            NoEncryption,
-            PrivateFormat,
-            PublicFormat,
-        )
-
         key = Ed25519PrivateKey.generate()
         public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-        return cls(
-            f"fpk_{secrets.token_hex(8)}",
-            key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()),
-            public.decode(),
-        )
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+        return cls(f"fpk_{secrets.token_hex(8)}", private, public.decode())
 
     def sign(self, content: bytes) -> SignedApp:
         """Sign an app as SuperNodes verify it: the signature covers its digest and the time."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-        from flwr.supercore.primitives.asymmetric_ed25519 import create_message_to_sign
-
         key = load_ssh_private_key(self.private, None)
         assert isinstance(key, Ed25519PrivateKey)
         signed_at = int(time.time())
@@ -124,10 +120,6 @@ class Signer:
         record = json.dumps({"signature": signature, "signed_at": signed_at})
         # Flower requires the second entry before it checks the first
         return SignedApp(content, {self.name: record, "valid_license": "Valid"})
-
-    def sign_slimfl(self) -> SignedApp:
-        """The app of this version of slimfl."""
-        return self.sign(bundle())
 
 
 def files() -> dict[str, str]:
@@ -138,8 +130,6 @@ def files() -> dict[str, str]:
 
 def bundle() -> bytes:
     """These files as a Flower App Bundle."""
-    from flwr.cli.build import build_fab_from_files
-
     contents = {name: text.encode() for name, text in files().items()}
     built: bytes = build_fab_from_files(contents)[0]
     return built

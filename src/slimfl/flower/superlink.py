@@ -1,4 +1,8 @@
-"""Commands to a SuperLink: register devices, start a run, ask for its state, stop it."""
+"""Commands to a SuperLink: register devices, start a run, ask for its state, stop it.
+
+They are those of `flwr supernode`, `flwr run`, `flwr list` and `flwr stop`. Flower's command line
+cannot send a kit's control token or start a stored app, so its client is used directly.
+"""
 
 import hashlib
 import ipaddress
@@ -7,6 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx
+from flwr.common.serde import fab_to_proto, user_config_to_proto
+from flwr.proto import control_pb2 as control
+from flwr.supercore.control import ControlHttpClient
+from flwr.supercore.fab import Fab
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment.naming import trusted
@@ -20,7 +31,6 @@ class RunStatus:
 
     status: str
     """`pending`, `starting`, `running` or `finished`."""
-    completed: bool
     details: str
 
 
@@ -40,7 +50,7 @@ class SuperLink:
             raise RequestError(
                 f"--superlink takes HOST:PORT or a kit's folder, not {self.address!r}"
             )
-        if self.root_certificates is None and not _is_loopback(host):
+        if self.root_certificates is None and not is_loopback(host.strip("[]")):
             raise RequestError(
                 f"{self.address} is not this machine, so its certificate is needed; give it with "
                 "--root-certificates, or give the kit's folder with --superlink"
@@ -48,33 +58,23 @@ class SuperLink:
 
     def register(self, public_key: bytes, name: str) -> int:
         """Register a device's key under a name; returns the number of its node."""
-        from flwr.proto.control_pb2 import RegisterNodeRequest
-
+        request = control.RegisterNodeRequest(public_key=public_key, name=name)
         with self._client() as client:
-            request = RegisterNodeRequest(public_key=public_key, name=name)
             return int(client.RegisterNode(request).node_id)
 
     def unregister(self, node: int) -> None:
         """Refuse a node from now on."""
-        from flwr.proto.control_pb2 import UnregisterNodeRequest
-
         with self._client() as client:
-            client.UnregisterNode(UnregisterNodeRequest(node_id=node))
+            client.UnregisterNode(control.UnregisterNodeRequest(node_id=node))
 
     def nodes(self) -> dict[int, str]:
         """The state of every node: `registered`, `online`, `offline` or `unregistered`."""
-        from flwr.proto.control_pb2 import ListNodesRequest
-
         with self._client() as client:
-            found = client.ListNodes(ListNodesRequest()).nodes_info
+            found = client.ListNodes(control.ListNodesRequest()).nodes_info
             return {int(node.node_id): str(node.status) for node in found}
 
     def start(self, run_folder: Path) -> int:
         """Start a run folder on the SuperLink; returns the run's number."""
-        from flwr.common.serde import fab_to_proto, user_config_to_proto
-        from flwr.proto.control_pb2 import StartRunRequest
-        from flwr.supercore.fab import Fab
-
         modules = ",".join(trusted())
         config = user_config_to_proto({"run-folder": str(run_folder.absolute()), "trust": modules})
         if self.server is not None:
@@ -83,7 +83,9 @@ class SuperLink:
         else:
             content = bundle()
             fab, app_id = Fab(hashlib.sha256(content).hexdigest(), content, {}), ""
-        request = StartRunRequest(fab=fab_to_proto(fab), override_config=config, app_spec=app_id)
+        request = control.StartRunRequest(
+            fab=fab_to_proto(fab), override_config=config, app_spec=app_id
+        )
         with self._client() as client:
             reply = client.StartRun(request)
         if not reply.HasField("run_id"):
@@ -92,21 +94,16 @@ class SuperLink:
 
     def status(self, run: int) -> RunStatus:
         """The state of a run."""
-        from flwr.proto.control_pb2 import ListRunsRequest
-
         with self._client() as client:
-            found = client.ListRuns(ListRunsRequest(run_id=run)).run_dict
+            found = client.ListRuns(control.ListRunsRequest(run_id=run)).run_dict
         if run not in found:
-            return RunStatus("finished", False, "the SuperLink does not know this run any more")
-        state = found[run].status
-        return RunStatus(state.status, state.sub_status == "completed", state.details)
+            return RunStatus("finished", "the SuperLink does not know this run any more")
+        return RunStatus(found[run].status.status, found[run].status.details)
 
     def stop(self, run: int) -> None:
         """End a run."""
-        from flwr.proto.control_pb2 import StopRunRequest
-
         with self._client() as client:
-            client.StopRun(StopRunRequest(run_id=run))
+            client.StopRun(control.StopRunRequest(run_id=run))
 
     def healthy(self) -> bool:
         """True if it answers."""
@@ -118,10 +115,6 @@ class SuperLink:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        import httpx
-        from flwr.supercore.control import ControlHttpClient
-        from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
-
         interceptors: list[Any] = [RuntimeVersionHttpInterceptor(component_name="slimfl")]
         if self.server is not None:
             interceptors.append(_Bearer(read_token(self.server)))
@@ -187,10 +180,14 @@ class UnreachableError(RunError):
     """There is no SuperLink at the address."""
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
+def is_address(host: str) -> bool:
+    """True for an IP address without a zone."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return not getattr(ipaddress.ip_address(host), "scope_id", None)
     except ValueError:
         return False
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach it."""
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
