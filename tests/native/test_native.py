@@ -99,8 +99,10 @@ def sizes_strategy(draw):
     )
 
 
-def assert_gradient(actual, expected, tolerance=1e-5):
-    assert np.linalg.norm(actual - expected) <= tolerance * (np.linalg.norm(expected) + 1e-6)
+def assert_gradient(actual, expected, rounding=0.0, tolerance=1e-5):
+    """`rounding` is what 32-bit numbers cost torch: much, where large terms cancel."""
+    close = tolerance * (np.linalg.norm(expected) + 1e-6) + 4 * rounding
+    assert np.linalg.norm(actual - expected) <= close
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -136,7 +138,8 @@ def test_gradient(sizes, batch, seed, algorithm, simd, data):
     precise, x = torch.tensor(problem.theta).double(), problem.x[index].double()
     assume(distance_to_a_kink(sizes, precise, x, visited) > 1e-5)
     expected, expected_losses = problem.expected_gradient(algorithm, visited, index)
-    assert_gradient(gradient, expected)
+    in_32_bits, _ = problem.expected_gradient(algorithm, visited, index, torch.float32)
+    assert_gradient(gradient, expected, np.linalg.norm(in_32_bits - expected))
     for w in range(count):
         if w in expected_losses:
             assert found[w] == pytest.approx(expected_losses[w], rel=1e-5, abs=1e-5)
