@@ -2,17 +2,18 @@
 
     python tests/mutate.py [--list] [--jobs 2] [WORD ...]
 
-`mutations.toml` has a file, a text in it, what replaces it, and the tests that should notice.
-Everything happens in copies of the tree. With words, only the rows whose name has one of them are
-tried. The status is 0 if every breakage was noticed, 1 if one was not, and 2 if the table does not
-fit the tree.
+`mutations.toml` has a text that occurs once in the library, what replaces it, and the tests that
+should notice; so a row stays valid when its function moves to another file. Everything happens in
+copies of the tree, in forks of a process that has imported PyTorch once. With words, only the rows
+whose name has one of them are tried. The status is 0 if every breakage was noticed, 1 if one was
+not, and 2 if the table does not fit the tree.
 """
 
 import argparse
-import concurrent.futures
+import importlib
 import os
-import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,19 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_name("mutations.toml")
+LIBRARY = "src/slimfl"
+
+#: What the tests need, as far as it takes long to import and is none of ours.
+SLOW_IMPORTS = ("torch", "scipy.special", "hypothesis", "pydantic", "matplotlib.figure")
 
 #: A broken loop must not run forever.
-PATIENCE_S = 300.0
+PATIENCE_S = 300
 
-#: The editable install finds modules before any path is searched.
+#: For the processes that a test starts: the editable install finds modules before any path does.
 CUSTOMISE = """import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "Redirecting" not in type(f).__name__]
 """
@@ -42,20 +49,20 @@ class Mutation:
     """One breakage."""
 
     name: str
-    file: str
     old: str
     new: str
     tests: list[str]
 
-    def broken(self, text: str) -> str:
-        """The text of the file with the breakage."""
-        count = text.count(self.old)
-        if count != 1:
+    def place(self, sources: dict[str, str]) -> str:
+        """The file that has the text."""
+        places = [name for name, text in sources.items() for _ in range(text.count(self.old))]
+        if len(places) != 1:
+            found = f"{len(places)} times ({', '.join(places)})" if places else "nowhere"
             raise TableError(
-                f"{self.name}: {self.file} has the text {self.old!r} {count} times, not once; "
-                f"change that row of {TABLE.name}"
+                f"{self.name}: the text {self.old!r} is {found} in {LIBRARY}, and it has to be "
+                f"there once; change that row of {TABLE.name}"
             )
-        return text.replace(self.old, self.new)
+        return places[0]
 
 
 class Tree:
@@ -78,30 +85,42 @@ class Tree:
             cwd=folder, capture_output=True, text=True,
         )  # fmt: skip
         if found.returncode == 0:  # without a compiler, tests of the native engine are skipped
-            shutil.copy(found.stdout.strip(), folder / "src/slimfl")
+            shutil.copy(found.stdout.strip(), folder / LIBRARY)
         (folder / "customise").mkdir()
         (folder / "customise/sitecustomize.py").write_text(CUSTOMISE)
 
-    def passes(self, tests: list[str]) -> bool:
-        """True if these tests pass in the copy; raises `TableError` if they cannot be run."""
-        paths = [str(self.folder / name) for name in ("customise", "src")]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a file of the same size and second looks unchanged
-        }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no",
-                   "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", *tests]  # fmt: skip
+    def start(self, tests: list[str]) -> int:
+        """Begin these tests in a fork of this process; returns its number."""
+        child = os.fork()
+        if child:
+            return child
+        status = 4
         try:
-            done = subprocess.run(
-                command, cwd=self.folder, env=environment, timeout=PATIENCE_S,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return False
-        if done.returncode > 2:  # no such test, none selected, or pytest itself failed
-            raise TableError(f"{' '.join(tests)} cannot be run: {done.stdout.strip()[-300:]}")
-        return done.returncode == 0
+            signal.alarm(PATIENCE_S)
+            output = os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.chdir(self.folder)
+            exec(CUSTOMISE, {})
+            paths = [str(self.folder / "customise"), str(self.folder / "src")]
+            sys.path[:0] = paths
+            os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+            # a file that was changed to the same size in the same second would look unchanged
+            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+            sys.dont_write_bytecode = True
+            options = ["-x", "-q", "--no-header", "--tb=no", "-m", "not slow"]
+            plugins = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+            status = int(pytest.main([*options, *plugins, *tests]))
+        finally:
+            os._exit(status)
+
+    def passed(self, status: int) -> bool:
+        """Whether the tests passed, from the status of `os.wait`."""
+        code = os.waitstatus_to_exitcode(status)  # negative if it was killed, also for its time
+        if code > 2:  # no such test, none selected, or pytest itself failed
+            said = (self.folder / "output").read_text(errors="replace").strip()
+            raise TableError(f"the tests cannot be run: {said[-300:]}")
+        return code == 0
 
 
 def read_table(words: list[str]) -> list[Mutation]:
@@ -110,49 +129,51 @@ def read_table(words: list[str]) -> list[Mutation]:
     chosen = [row for row in rows if not words or any(word in row.name for word in words)]
     if not chosen:
         raise TableError(f"no row of {TABLE.name} has a name with {' or '.join(words)}")
+    library = sources(ROOT)
     for row in chosen:
-        path = ROOT / row.file
-        if not path.is_file():
-            raise TableError(f"{row.name}: there is no {row.file}; change that row")
-        row.broken(path.read_text())
+        row.place(library)
     return chosen
+
+
+def sources(root: Path) -> dict[str, str]:
+    """The library's files by their path in the tree."""
+    found = sorted((root / LIBRARY).rglob("*.py"))
+    return {str(path.relative_to(root)): path.read_text() for path in found}
 
 
 def unnoticed(rows: list[Mutation], jobs: int) -> list[str]:
     """The names of the breakages that no test noticed."""
+    for name in SLOW_IMPORTS:
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="slimfl-mutate-") as folder:
-        trees: queue.Queue[Tree] = queue.Queue()
-        for number in range(jobs):
-            (Path(folder) / str(number)).mkdir()
-            trees.put(Tree(Path(folder) / str(number)))
-
-        def noticed(row: Mutation) -> bool:
-            tree = trees.get()
-            path = tree.folder / row.file
-            whole = path.read_text()
-            try:
-                path.write_text(row.broken(whole))
-                began = time.monotonic()
-                seen = not tree.passes(row.tests)
-                mark = "seen" if seen else "NOT SEEN"
-                print(f"{mark:9}{time.monotonic() - began:4.0f} s  {row.name}", flush=True)
-                return seen
-            finally:
-                path.write_text(whole)
-                trees.put(tree)
-
-        tree = trees.get()
-        if not tree.passes(sorted({test for row in rows for test in row.tests})):
+        free = [Tree(Path(folder) / str(number)) for number in range(jobs)]
+        whole = sources(free[0].folder)
+        free[0].start(sorted({test for row in rows for test in row.tests}))
+        if not free[0].passed(os.wait()[1]):
             raise TableError("the tests fail without any breakage; repair them first")
-        trees.put(tree)
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            results = list(pool.map(noticed, rows))
-    return [row.name for row, seen in zip(rows, results, strict=True) if not seen]
+        waiting, missed = rows[::-1], []
+        running: dict[int, tuple[Tree, Mutation, float]] = {}
+        while waiting or running:
+            while waiting and free:
+                row, tree = waiting.pop(), free.pop()
+                place = row.place(whole)
+                (tree.folder / place).write_text(whole[place].replace(row.old, row.new))
+                running[tree.start(row.tests)] = tree, row, time.monotonic()
+            child, status = os.wait()
+            tree, row, began = running.pop(child)
+            if tree.passed(status):
+                missed.append(row.name)
+            mark = "NOT SEEN" if row.name in missed else "seen"
+            print(f"{mark:9}{time.monotonic() - began:4.0f} s  {row.name}", flush=True)
+            place = row.place(whole)
+            (tree.folder / place).write_text(whole[place])
+            free.append(tree)
+    return missed
 
 
 def main() -> int:
     """Read the command line, and break what it asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("words", nargs="*", help="try only rows whose name has one of these")
     parser.add_argument("--list", action="store_true", help="show the rows and check that they fit")
     parser.add_argument("--jobs", type=int, default=2, help="copies at a time (default: 2)")
@@ -160,7 +181,8 @@ def main() -> int:
     try:
         rows = read_table(asked.words)
         if asked.list:
-            print("\n".join(f"{row.name:50}{row.file}" for row in rows))
+            library = sources(ROOT)
+            print("\n".join(f"{row.name:60}{row.place(library)}" for row in rows))
             return 0
         missed = unnoticed(rows, max(1, asked.jobs))
     except TableError as error:
