@@ -11,9 +11,6 @@ from slimfl.flower.messages import CONFIG, Order
 
 client_app = ClientApp()
 
-#: The same for a simulation, where the server's process started this one.
-simulated_app = ClientApp()
-
 server_app = ServerApp()
 
 _workbench = Workbench()
@@ -23,13 +20,6 @@ _workbench = Workbench()
 def train(message: Message, context: Context) -> Message:
     """Carry out the server's order."""
     answer = _workbench.work(Order.read(message.content), equipment(context))
-    return Message(answer.record(), reply_to=message)
-
-
-@simulated_app.train()
-def train_simulated(message: Message, context: Context) -> Message:
-    """Carry out the server's order as the device that it names."""
-    answer = _workbench.work(Order.read(message.content), Equipment(simulated=True))
     return Message(answer.record(), reply_to=message)
 
 

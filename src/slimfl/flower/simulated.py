@@ -15,13 +15,31 @@ import threading
 import time
 from typing import Any
 
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+
 from slimfl.errors import RunError
 from slimfl.experiment.naming import trusted
 from slimfl.flower.connect import AssignedRoster, Connection
+from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.local_ray import LocalRay
+from slimfl.flower.messages import Order
 
 #: Ray start-up and shutdown timeouts.
 START_S, END_S = 180.0, 60.0
+
+#: The ClientApp of a simulation, whose orders come from the process that started this one.
+simulated_app = ClientApp()
+
+_workbench = Workbench()
+
+
+@simulated_app.train()
+def train_simulated(message: Message, context: Context) -> Message:
+    """Carry out the server's order as the device that it names."""
+    answer = _workbench.work(Order.read(message.content), Equipment(simulated=True))
+    return Message(answer.record(), reply_to=message)
 
 
 class SimulatedFederation:
@@ -53,11 +71,7 @@ class SimulatedFederation:
     def _run(self) -> None:
         devices, cores = self.size
         try:
-            from flwr.app import Context
-            from flwr.serverapp import Grid, ServerApp
-            from flwr.simulation import run_simulation
-
-            from slimfl.flower.app import simulated_app
+            from flwr.simulation import run_simulation  # imports Ray, which reads the environment
 
             for name in ("flwr", "ray"):
                 logging.getLogger(name).setLevel(logging.ERROR)
