@@ -89,14 +89,14 @@ class Tree:
         (folder / "customise").mkdir()
         (folder / "customise/sitecustomize.py").write_text(CUSTOMISE)
 
-    def start(self, tests: list[str]) -> int:
+    def start(self, tests: list[str], patience_s: int) -> int:
         """Begin these tests in a fork of this process; returns its number."""
         child = os.fork()
         if child:
             return child
         status = 4
         try:
-            signal.alarm(PATIENCE_S)
+            signal.alarm(patience_s)
             output = os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -148,26 +148,33 @@ def unnoticed(rows: list[Mutation], jobs: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="slimfl-mutate-") as folder:
         free = [Tree(Path(folder) / str(number)) for number in range(jobs)]
         whole = sources(free[0].folder)
-        free[0].start(sorted({test for row in rows for test in row.tests}))
-        if not free[0].passed(os.wait()[1]):
-            raise TableError("the tests fail without any breakage; repair them first")
         waiting, missed = rows[::-1], []
-        running: dict[int, tuple[Tree, Mutation, float]] = {}
+        # without a breakage, all of them have to pass
+        tree, tests = free.pop(), sorted({test for row in rows for test in row.tests})
+        running: dict[int, tuple[Tree, Mutation | None, float]] = {
+            tree.start(tests, 20 * PATIENCE_S): (tree, None, time.monotonic())
+        }
         while waiting or running:
             while waiting and free:
                 row, tree = waiting.pop(), free.pop()
                 place = row.place(whole)
                 (tree.folder / place).write_text(whole[place].replace(row.old, row.new))
-                running[tree.start(row.tests)] = tree, row, time.monotonic()
+                running[tree.start(row.tests, PATIENCE_S)] = tree, row, time.monotonic()
             child, status = os.wait()
-            tree, row, began = running.pop(child)
-            if tree.passed(status):
-                missed.append(row.name)
-            mark = "NOT SEEN" if row.name in missed else "seen"
-            print(f"{mark:9}{time.monotonic() - began:4.0f} s  {row.name}", flush=True)
-            place = row.place(whole)
-            (tree.folder / place).write_text(whole[place])
+            tree, broken, began = running.pop(child)
+            passed = tree.passed(status)
             free.append(tree)
+            if broken is None:
+                if not passed:
+                    said = (tree.folder / "output").read_text(errors="replace").strip()
+                    raise TableError(f"tests fail without any breakage: {said[-300:]}")
+                continue
+            if passed:
+                missed.append(broken.name)
+            mark = "NOT SEEN" if passed else "seen"
+            print(f"{mark:9}{time.monotonic() - began:4.0f} s  {broken.name}", flush=True)
+            place = broken.place(whole)
+            (tree.folder / place).write_text(whole[place])
     return missed
 
 
