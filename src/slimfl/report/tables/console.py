@@ -24,7 +24,7 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         "\nrounds",
         *(f"{width}\naccuracy %" for width in widths),
         "delivered %\nper segment",
-        "energy\nJ",
+        "sending\nJ",
         "conver-\nged in",
     ]
 
@@ -43,7 +43,7 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         table.caption = (
             f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
         )
-    for each in summary.budgets:
+    for each in (*summary.budgets, *summary.averaged):
         table.caption = f"{table.caption}\n{each.words}"
     return table
 
