@@ -43,8 +43,9 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         table.caption = (
             f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
         )
-    for each in (*summary.budgets, *summary.averaged):
-        table.caption = f"{table.caption}\n{each.words}"
+    said = [each.words for each in summary.budgets] + [each.words for each in summary.averaged]
+    for words in said:
+        table.caption = f"{table.caption}\n{words}"
     return table
 
 
