@@ -24,6 +24,7 @@ import configuration  # noqa: E402
 import convergence  # noqa: E402
 import gains  # noqa: E402
 import growth  # noqa: E402
+import headline  # noqa: E402
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import plans  # noqa: E402
@@ -61,6 +62,7 @@ def texts() -> dict[str, str]:
         **gains.texts(),
         **verdicts.texts(DOCS / "results" / "reproduction"),
         **growth.texts(DOCS.parent / "results" / "cells"),
+        **headline.texts(),
         **plans.texts(DOCS / "results" / "plans"),
         **study_pages.texts(DOCS / "results" / "studies"),
     }
@@ -97,6 +99,7 @@ def draw(folder: Path) -> None:
     measured.draw(folder)
     convergence.draw(folder)
     gains.draw(folder)
+    headline.draw(folder)
 
 
 def same_picture(one: str, other: str) -> bool:

@@ -167,6 +167,12 @@ def _check_segments(found: Answer) -> None:
                         f"{found.planned.name}: in {setting or 'all runs'} no segment "
                         f"{1 + shares.index(0)} of {arm} ever arrived; choose another split"
                     )
+                lines = [line for record in records for line in record.lines]
+                if min(shares) < 1 and all(len({*line.delivered}) == 1 for line in lines):
+                    raise RequestError(
+                        f"{found.planned.name}: in {setting or 'all runs'} the segments of {arm} "
+                        "arrived only together, so it is one message; choose another split"
+                    )
 
 
 def _judged(found: Answer) -> list[Judged]:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
-from lab.reproduction.cells.cell import Cell
+from lab.reproduction.cells.cell import PAPERS_LINK, Cell
 from slimfl import experiment as config
 from slimfl.errors import RequestError
 
@@ -133,7 +133,8 @@ class NamedPlan:
         for seed in plan.seeds:
             for setting, keys in plan.settings.items():
                 for arm, own in plan.arms.items():
-                    tree = merged(plan.common, keys, own, {"seed": seed})
+                    link = {"radio": PAPERS_LINK}  # an arm of several messages names another
+                    tree = merged(link, plan.common, keys, own, {"seed": seed})
                     yield PlannedRun(setting, arm, seed, Cell(config.build(tree)))
 
     @property

@@ -59,7 +59,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         curves = {"0.5x": [0.5, 0.6], "1.0x": [0.7, 0.8]} if curves is None else curves
         count = len(next(iter(curves.values()), []))
         keys = {"rounds": max(1, count), "training__epochs": 1, "federation__devices": 2}
-        keys |= experiment or {}
+        keys |= {"radio__rates": "equal", **(experiment or {})}
         (described,) = config.load(None, method=method, seed=seed, **keys)
         path = tmp_path / "runs" / (name or f"{method}-seed{seed}")
         folder = RunFolder.create(path, described, PROVENANCE)

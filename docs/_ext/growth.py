@@ -107,7 +107,7 @@ def _leads(archive: Path, channel: str, alpha: float, width: str) -> dict[int, l
     found = {}
     for pair in pairs:
         rounds = pair[0].rounds
-        ours, theirs = (_lines(archive, cell)[:rounds] for cell in pair)
+        ours, theirs = (lines_of(archive, cell)[:rounds] for cell in pair)
         if len(ours) == len(theirs) == rounds:
             by_round = [
                 100 * (one.accuracy[width] - other.accuracy[width])
@@ -126,6 +126,7 @@ def _lead(by_seed: Mapping[int, float]) -> str:
 
 
 @cache
-def _lines(archive: Path, cell: Cell) -> list[RoundRecord]:
+def lines_of(archive: Path, cell: Cell) -> list[RoundRecord]:
+    """The archived rounds of a run; none if it is not archived."""
     stored = find(archive, cell)
     return stored.lines if stored else []

@@ -99,7 +99,7 @@ def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
 def link(noise_dbm: float, segments: int) -> tuple[OutageLink, Coding]:
     """The channel, and all segments superposed on it."""
     rate = TOTAL_EFFICIENCY / segments
-    section = RadioSection(noise_dbm=noise_dbm, spectral_efficiency=rate)
+    section = RadioSection(noise_dbm=noise_dbm, spectral_efficiency=rate, rates="equal")
     messages = tuple((i,) for i in range(segments))
     return outage_link(section), signal(section, messages, segments).coding
 

@@ -74,7 +74,8 @@ MODELS = {
 
 @pytest.mark.parametrize(("options", "survival"), MODELS.values(), ids=MODELS)
 def test_set_reaches_every_model(options, survival, here, tmp_path):
-    status, out, error = here("link", *options, "--split", "0.8,0.2", "--json")
+    papers = ("--split", "0.8,0.2", "--set", "radio.rates=equal")
+    status, out, error = here("link", *options, *papers, "--json")
     assert status == 0, error
     document = json.loads(out)
     found = [
@@ -117,7 +118,7 @@ def test_a_lossy_downlink_is_described(here):
 def test_the_radio_section_of_an_experiment_is_read(here, tmp_path):
     (tmp_path / "own.toml").write_text(
         "rounds = 3\n[model]\nwidths = [0.25, 0.5, 1.0]\n[radio]\nfading = 'rician'\n"
-        "noise_dbm = -45\nspectral_efficiency = 1.0\n[data]\nalpha = 0.3\n"
+        "noise_dbm = -45\nspectral_efficiency = 1.0\nrates = 'equal'\n[data]\nalpha = 0.3\n"
     )
     status, out, error = here("link", "own.toml", "--set", "radio.rician_k_db=3", "--json")
     assert status == 0, error
@@ -140,7 +141,6 @@ WRONG = {
     "correlation": (keys("fading_process=ar1", "fading_correlation=1.5"), "fading_correlation"),
     "residual": (keys("residual_interference=0.5"), "residual interference"),
     "length": (keys("decoder=normal"), "codeword_symbols"),
-    "sizes": (keys("rates=by-size"), "by-size"),
     "sizes in turn": (keys("multiplexing=orthogonal-airtime"), "sizes of the segments"),
     "sizes at unequal rates": (
         keys("multiplexing=orthogonal-airtime", "accounting=paper", "spectral_efficiency=1,2"),
@@ -197,16 +197,52 @@ def test_no_method_is_advised_where_nothing_arrives(here):
     advice = json.loads(here("link", "--noise-dbm", "100", "--json")[1])["advice"]
     assert advice["method"] is None
     # p = exp(-1.45) of the narrowest: extremely poor, but not nothing
-    advice = json.loads(here("link", "--noise-dbm", "-28", "--json")[1])["advice"]
+    equal = keys("rates=equal")
+    advice = json.loads(here("link", "--noise-dbm", "-28", *equal, "--json")[1])["advice"]
     assert advice["method"] == "vanilla-0.5x"
 
 
 def test_terms_that_hardly_differ_are_a_tie(here):
-    out = " ".join(here("link")[1].split())
+    equal = keys("rates=equal")
+    out = " ".join(here("link", *equal)[1].split())
     assert "Advice: a tie. moderately poor channel: superposition has D = 2.816" in out
-    advice = json.loads(here("link", "--json")[1])["advice"]
+    advice = json.loads(here("link", *equal, "--json")[1])["advice"]
     assert advice["tie"]
     assert advice["method"] is None
+
+
+def test_a_link_has_the_rates_of_the_papers_network(here):
+    """1530 and 3056 parameters: both segments take the same time, and segment 1 gets more power."""
+    sizes = np.array([1530, 3056])
+    document = json.loads(here("link", "--json")[1])
+    slim, half = document["slimfl"], document["vanilla"]["0.5x"]
+    assert slim["spectral_efficiency"] == pytest.approx((3 * sizes / sizes.sum()).tolist())
+    assert [round(p, 3) for p in slim["decoding_probabilities"]] == [0.841, 0.655]
+    assert half["spectral_efficiency"] == slim["spectral_efficiency"][:1]
+
+
+def test_what_superposition_can_gain_at_most_is_said(here):
+    most = json.loads(here("link", "--json")[1])["superposition_gains_at_most"]
+    snr, rates = 1 / RATIO, 3 * np.array([1530, 4586]) / 4586
+    worth = np.exp(-(2 ** rates[1] - 2 ** rates[0]) / snr)
+    assert most["worth_of_base"] == pytest.approx(worth)
+    # every threshold of segment 1 below that of one message, with the power that segment 2 leaves
+    first = np.linspace(0.02, 7 / snr, 20_000)
+    second = (7 - (2 ** rates[0] - 1)) / np.maximum(snr - (2 ** rates[0] - 1) / first, 1e-12)
+    expected = worth * np.exp(-first) + (1 - worth) * np.exp(-second)
+    assert 1 + most["share"] == pytest.approx(expected.max() / np.exp(-7 / snr), rel=1e-4)
+    assert f"at most {most['share']:.1%}" in here("link")[1]
+    assert (
+        json.loads(here("link", *keys("fading=none"), "--json")[1])["superposition_gains_at_most"]
+        is None
+    )
+
+
+def test_segments_that_are_one_message_are_noted(here):
+    in_turn = (*keys("multiplexing=orthogonal-energy", "rates=equal"), "--json")
+    [warning] = json.loads(here("link", *in_turn)[1])["warnings"]
+    assert "this is one message at a lower rate" in warning
+    assert json.loads(here("link", "--json")[1])["warnings"] == []
 
 
 def test_explore_writes_one_page(here, tmp_path):

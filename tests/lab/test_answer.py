@@ -113,3 +113,13 @@ def test_a_segment_that_never_arrives_is_refused(make_run, monkeypatch, tmp_path
     ]
     with pytest.raises(RequestError, match="segment 2"):
         answer(planned(monkeypatch, tmp_path, records), tmp_path)
+
+
+def test_segments_that_arrive_only_together_are_refused(make_run, monkeypatch, tmp_path):
+    records = arms(make_run)
+    records["one"] = [
+        replace(r, lines=[x.model_copy(update={"delivered": [1, 1]}) for x in r.lines])
+        for r in records["one"]
+    ]
+    with pytest.raises(RequestError, match="one message"):
+        answer(planned(monkeypatch, tmp_path, records), tmp_path)

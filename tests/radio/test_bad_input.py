@@ -132,7 +132,7 @@ ON_THE_COMMAND_LINE = {
     "m": (["radio.fading=nakagami", "radio.nakagami_m=0.3"], "nakagami_m"),
     "correlation": (["radio.fading_process=ar1", "radio.fading_correlation=1.2"], "correlation"),
     "nan": (["radio.shadowing_db=nan"], "shadowing_db"),
-    "split": (["radio.split=0.6,0.4"], "segment 1 drowns in the segments after it"),
+    "split": (["radio.rates=equal", "radio.split=0.6,0.4"], "drowns in the segments after it"),
     "residual": (["radio.split=0.8,0.2", "radio.residual_interference=0.2"], "segment 2 drowns"),
     "hopeless residual": (
         ["radio.split=0.8,0.2", "radio.residual_interference=0.9"],

@@ -141,7 +141,8 @@ def test_unknown_objectives_are_refused():
     ids=str,
 )
 def test_the_numeric_split_of_a_section_beats_its_neighbours(keys):
-    section = RadioSection(**{"noise_dbm": -42.0, **keys, "split": "optimal-numeric"})
+    given = {"noise_dbm": -42.0, "rates": "equal", **keys, "split": "optimal-numeric"}
+    section = RadioSection(**given)
     bits = (1000.0, 2000.0)
     best = power_split(section, RATES, bits)
     objective = Objective.of(section, bits)
@@ -215,15 +216,15 @@ def test_a_message_in_turn_waits_for_those_before_it():
 
 
 def test_rates_by_size_give_all_segments_the_same_time():
-    section = RadioSection(rates="by-size", spectral_efficiency=1.5)
+    section = RadioSection(spectral_efficiency=1.5)
     bits = (48_960.0, 97_792.0)
     sent = signal(section, ((0,), (1,)), 2, bits)
     rates = sent.coding.spectral_efficiencies
     assert sum(rates) == pytest.approx(3.0)
     times = [size / rate for size, rate in zip(bits, rates, strict=True)]
     assert times[0] == pytest.approx(times[1])
-    equal = signal(RadioSection(), ((0,), (1,)), 2, bits)
+    equal = signal(RadioSection(rates="equal"), ((0,), (1,)), 2, bits)
     assert sent.airtime_s(75e6) < equal.airtime_s(75e6)
     assert sent.airtime_s(75e6) == pytest.approx(sum(bits) / 3.0 / 75e6)
-    with pytest.raises(RequestError, match="sizes of the segments"):
-        signal(section, ((0,), (1,)), 2)
+    unknown = signal(section, ((0,), (1,)), 2)
+    assert unknown.coding.spectral_efficiencies == (1.5, 1.5), "then all are equally large"

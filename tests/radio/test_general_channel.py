@@ -119,7 +119,7 @@ def test_memory_does_not_change_how_often_devices_arrive():
 
 @pytest.mark.parametrize("gain", ["independent", "same"])
 def test_attempts_go_on_until_all_is_decoded_and_each_is_paid_for(gain):
-    section = RadioSection(noise_dbm=-38, max_attempts=4, retransmission_gain=gain)
+    section = RadioSection(noise_dbm=-38, max_attempts=4, retransmission_gain=gain, rates="equal")
     channel, devices = outage_channel(section), alike(3000)
     sent = send(section)
     links, _ = channel.links({}, 1, devices, 5)

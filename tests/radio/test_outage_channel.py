@@ -37,7 +37,7 @@ def test_equal_devices_have_the_link_of_the_section_to_the_last_bit():
 
 
 def test_every_device_is_decoded_by_its_own_distance_and_power():
-    section = RadioSection(noise_dbm=-42.0)
+    section = RadioSection(noise_dbm=-42.0, rates="equal")
     channel, devices = outage_channel(section), spread_out(200)
     kinds = [signal(section, messages, 2, BITS) for messages in (((0,), (1,)), ((0, 1),), ((0,),))]
     sent = [kinds[row % 3] for row in range(200)]

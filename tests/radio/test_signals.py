@@ -1,10 +1,18 @@
 """Which segments are in which message, at which rate and power."""
 
+import numpy as np
 import pytest
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import noise_to_power, optimal_split, optimal_split_numeric, signal
+from slimfl.radio import (
+    SignalMaker,
+    noise_to_power,
+    oddities,
+    optimal_split,
+    optimal_split_numeric,
+    signal,
+)
 from slimfl.radio.signals import power_split, segment_rates
 
 SLIMFL, HALF, FULL = ((0,), (1,)), ((0,),), ((0, 1),)
@@ -91,3 +99,30 @@ def test_an_infeasible_configured_split_is_refused():
     with pytest.raises(RequestError, match="segment 1"):
         signal(RadioSection(split=(0.5, 0.5)), SLIMFL, 2)
     signal(RadioSection(split=(0.5, 0.5)), HALF, 2)  # one message does not split its power
+
+
+def test_what_makes_superposition_something_else_is_said():
+    sizes = (1530.0, 3056.0)
+
+    def said(**keys):
+        return oddities([signal(RadioSection(**keys), SLIMFL, 2, sizes)])
+
+    assert said() == []
+    assert said(rates="equal") == []
+    [in_turn] = said(rates="equal", multiplexing="orthogonal-energy")
+    assert "this is one message at a lower rate" in in_turn
+    [none] = said(split=(1 - 1e-9, 1e-9))
+    assert "segment 2 gets no power" in none
+    assert oddities([signal(RadioSection(), FULL, 2, sizes)]) == []
+
+
+def test_a_split_that_never_sends_a_segment_is_said():
+    """At -33 dBm and equal weights nobody gives segment 2 power; nearby somebody does."""
+    section = RadioSection(
+        noise_dbm=-33.0, rates="equal", split="per-device", split_objective="weighted"
+    )
+    maker = SignalMaker(section, 2, (1530.0, 3056.0))
+    far = np.array([noise_to_power(section)])
+    [never] = maker.oddities(SLIMFL, far)
+    assert "segment 2 no power on any device" in never
+    assert maker.oddities(SLIMFL, np.append(far, far / 100)) == []

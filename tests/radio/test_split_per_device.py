@@ -166,7 +166,7 @@ def population(distances, able):
 
 
 def test_a_million_devices_have_a_few_hundred_signals():
-    section = RadioSection(split="per-device")
+    section = RadioSection(split="per-device", rates="equal")
     maker = SignalMaker(section, 2, (1.0, 2.0))
     random = np.random.default_rng(0)
     devices = population(random.uniform(30, 300, 10**6), random.integers(0, 2, 10**6))
@@ -188,7 +188,7 @@ def test_a_million_devices_have_a_few_hundred_signals():
 
 
 def test_without_a_split_per_device_signals_are_as_ever():
-    section = RadioSection()
+    section = RadioSection(rates="equal")
     maker = SignalMaker(section, 2, (1.0, 2.0))
     [made] = maker.signals([((0,), (1,))], np.array([0.05]))
     assert made == signal(section, ((0,), (1,)), 2, (1.0, 2.0))

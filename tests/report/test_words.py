@@ -79,6 +79,35 @@ def test_vanilla_is_stopped_at_the_transmit_energy_of_slimfl(make_run):
     assert not any(said.startswith("At SlimFL's") for said in conclusions(dear))
 
 
+def test_later_rounds_do_not_count_for_slimfl_alone(make_run):
+    """SlimFL ends with 10 of 20 tests; Vanilla FL, stopped after 10 rounds, with its last 5."""
+    curves = [0.50 + 0.01 * i for i in range(20)]
+    runs = [
+        make_run("slimfl", curves={"0.5x": curves, "1.0x": curves}, energy_j=0.1),
+        make_run("vanilla-0.5x", curves={"0.5x": curves}, energy_j=0.1),
+        make_run("vanilla-1.0x", curves={"1.0x": curves}, energy_j=0.1),
+    ]
+    [found] = summarise(runs).budgets
+    assert (found.rounds, found.of_rounds) == (10, 20)
+    assert found.reached["1.0x"] == pytest.approx(sum(curves[5:10]) / 5)
+    assert found.lead["1.0x"].mean == pytest.approx(100 * (sum(curves[10:]) / 10 - 0.57))
+
+
+def test_the_mean_of_the_last_models_is_a_second_score(make_run):
+    averaged = {"0.5x": 0.55, "1.0x": 0.85}
+    keys = {"federation__average_last": 2}
+    runs = [
+        make_run("slimfl", seed, experiment=keys, averaged_accuracy=averaged) for seed in (0, 1)
+    ]
+    [found] = summarise(runs).averaged
+    assert (found.models, found.accuracy) == (2, averaged)
+    assert found.words in conclusions(runs)
+    assert " ".join(found.words.split()) in " ".join(printed(closing_table(runs)).split())
+    rows = summarise(runs).groups
+    assert rows[0].accuracy["1.0x"].final.mean == pytest.approx(0.75), "never instead of the last"
+    assert not summarise([make_run("vanilla-1.0x", curves={"1.0x": [0.5]})]).averaged
+
+
 def test_what_is_not_what_its_name_says_is_told(make_run):
     """Segments that always arrive together are one message; one that never does is none."""
     together = make_run("slimfl", decoded=[2, 0], delivered=[1, 1])

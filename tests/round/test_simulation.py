@@ -46,7 +46,7 @@ def test_methods_under_one_seed_see_the_same_channel_and_differ_in_what_arrives(
     assert gains[0] == gains[1] == gains[2]
     section = experiment().radio
     thresholds = {
-        "vanilla-0.5x": signal(section, ((0,),), 2).coding.thresholds(0.0501187),
+        "vanilla-0.5x": signal(section, ((0,),), 2, (1530.0, 3056.0)).coding.thresholds(0.0501187),
         "vanilla-1.0x": signal(section, ((0, 1),), 2).coding.thresholds(0.0501187),
     }
     for name, count in (("vanilla-0.5x", 1), ("vanilla-1.0x", 2)):

@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.reproduction.cells.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale
 from slimfl import experiment as config
-from slimfl.experiment import Experiment
+from slimfl.experiment import Experiment, RadioSection
 from slimfl.results import RunRecord, load
 from slimfl.runs.storage.run_folder import EXPERIMENT
 from slimfl.runs.sweeps import Job, beginning
@@ -29,6 +29,9 @@ _CIRCUMSTANCES: dict[str, bool | set[str]] = {
     "flower": True,
     "data": {"dir"},
 }
+
+#: The radio keys with which segments of unequal size are sent at equal rates, as in the paper.
+PAPERS_LINK = {"rates": "equal"}
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Cell:
     def key(self) -> str:
         """The hash of everything that the rounds depend on, without their number.
 
-        Keys with default values are left out, so that runs made before a key existed are found. If
-        a default changes, the experiment in the folder no longer fits (`sweeps/job.py`).
+        Keys with default values are left out, so that runs made before a key existed are found. Of
+        `radio.rates`, whose default has changed, the paper's value is left out.
         """
         return _digest(beginning(self.experiment))
 
@@ -104,7 +107,12 @@ class Cell:
 
 
 def _digest(experiment: Experiment) -> str:
-    tree = experiment.model_dump(mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True)
+    rates = experiment.radio.rates
+    usual = experiment.radio.model_copy(update={"rates": RadioSection().rates})
+    same = experiment.model_copy(update={"radio": usual})
+    tree = same.model_dump(mode="json", exclude=_CIRCUMSTANCES, exclude_defaults=True)
+    if rates != PAPERS_LINK["rates"]:
+        tree["radio"] = {**tree.get("radio", {}), "rates": rates}
     tree = {key: value for key, value in tree.items() if value != {}}
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -134,12 +142,12 @@ def cell(
         "federation__convergence_accuracy": scale.convergence_accuracy,
         **scale.local_work(devices),
     }
-    tree: dict[str, Any] = {}
+    tree: dict[str, Any] = {"radio": dict(PAPERS_LINK)}
     for layer in (values, changes):
         config.change(tree, config.asked((), layer))
     return Cell(config.build(tree))
 
 
 def cell_of(**values: Any) -> Cell:
-    """The run that these keys describe, with two underscores for the dot."""
-    return Cell(config.load(**values)[0])
+    """The run that these keys describe over the paper's link, with two underscores for the dot."""
+    return Cell(config.load({"radio": dict(PAPERS_LINK)}, **values)[0])

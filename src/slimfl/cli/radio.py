@@ -94,7 +94,7 @@ def link(
     Prints thresholds, decoding probabilities and the best power split.
     """
     from slimfl.radio import coding as coded
-    from slimfl.radio import optimal_split, power_split, segment_rates, signal
+    from slimfl.radio import oddities, optimal_split, power_split, segment_rates, signal
 
     section, widths = radio_section(
         channel,
@@ -122,8 +122,8 @@ def link(
         page = str(write_explorer(section, count, devices, out / "link.html"))
         show_json({"page": page}) if json else show(f"Open {page} in a browser.")
         return
+    section = _with_sizes(section, widths)
     rates = segment_rates(section, count)
-    superposed = signal(section, tuple((i,) for i in range(count)), count).coding
     cases = _cases(section)
     ratio = _mean_ratio(cases)
 
@@ -134,6 +134,7 @@ def link(
     best = {"optimal_split_numeric": describe(coded(section, rates, numeric))}
     if section.multiplexing == "superposition" and not section.residual_interference:
         best = {"optimal_split": describe(coded(section, rates, optimal_split(rates))), **best}
+    sent = signal(section, tuple((i,) for i in range(count)), count)
     document: dict[str, Any] = {
         "channel": section.channel,
         "noise_dbm": section.noise,
@@ -141,7 +142,9 @@ def link(
         "multiplexing": section.multiplexing,
         "cases": cases,
         "downlink": _downlink(section),
-        "slimfl": describe(superposed),
+        "slimfl": describe(sent.coding),
+        "warnings": oddities([sent]),
+        "superposition_gains_at_most": _largest_gain(section, rates, ratio),
         "vanilla": {
             f"{round(width, 3)}x": describe(
                 signal(section, (tuple(range(i + 1)),), count).coding, segments_per_message=i + 1
@@ -157,6 +160,41 @@ def link(
         show_json(document)
     else:
         _show_link(document)
+
+
+def _with_sizes(section: "RadioSection", widths: tuple[float, ...]) -> "RadioSection":
+    """The section with the rates that the sizes of UL-MobileNet's segments give."""
+    from slimfl.radio import paper_network_sizes, segment_bits, segment_rates
+
+    bits = segment_bits(section, paper_network_sizes(widths)).tolist()
+    rates = segment_rates(section, len(widths), bits)
+    if len({*rates}) == 1:
+        return section
+    return section.model_copy(update={"rates": "equal", "spectral_efficiency": rates})
+
+
+def _largest_gain(
+    section: "RadioSection", rates: tuple[float, ...], ratio: float
+) -> dict[str, float] | None:
+    """What two superposed segments can deliver over the better of one message and the base alone.
+
+    None where the formula does not hold: other fading, other decoders, more segments.
+    """
+    from slimfl.experiment import RadioSection
+    from slimfl.radio.gain import largest_gain
+
+    usual = RadioSection()
+    same = ("fading", "decoder", "multiplexing", "residual_interference", "max_attempts")
+    if (
+        len(rates) != 2
+        or ratio * 2 ** sum(rates) > 100  # the full model never arrives in one message
+        or section.has_shadowing
+        or section.path_loss in ("umi", "uma")
+        or any(getattr(section, key) != getattr(usual, key) for key in same)
+    ):
+        return None
+    share, worth = largest_gain(1 / ratio, rates)
+    return {"share": max(0.0, share), "worth_of_base": worth}
 
 
 def _described(
@@ -428,6 +466,13 @@ def _show_link(document: dict[str, Any]) -> None:
             f". {document['advice']['reason']}.",
         ),
     )
+    for warning in document["warnings"]:
+        show(f"Note: {warning}.")
+    if (most := document["superposition_gains_at_most"]) is not None:
+        show(
+            f"At this SNR superposition can gain at most {most['share']:.1%} over the better of "
+            f"base and full, if the base is worth {most['worth_of_base']:.2f} of the full model."
+        )
     if document["downlink"]["kind"] != "perfect":
         heard = document["downlink"]["decoding_probability"]
         show(f"A device hears the global model with probability {heard:.4f}.")

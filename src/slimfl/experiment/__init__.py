@@ -5,7 +5,7 @@ Unknown keys are errors that suggest the nearest known key.
 """
 
 from slimfl.experiment.experiment import OWN, Experiment
-from slimfl.experiment.identity import round_dependencies, round_identity
+from slimfl.experiment.identity import FIRST_DEFAULTS, round_dependencies, round_identity
 from slimfl.experiment.loading import (
     Source,
     asked,
@@ -36,6 +36,7 @@ from slimfl.experiment.sections.radio import CHANNELS
 
 __all__ = [
     "CHANNELS",
+    "FIRST_DEFAULTS",
     "OWN",
     "Correlation",
     "DataSection",

@@ -31,14 +31,17 @@ _CIRCUMSTANCES: dict[str, bool | set[str]] = {
     "flower": {"quorum", "round_timeout_s", "wait_s", "identity"},
 }
 
+#: Of keys whose default has changed: the value of every run that does not name the key.
+FIRST_DEFAULTS = {"radio.rates": "equal"}
+
 
 def round_dependencies(experiment: Experiment) -> dict[str, Any]:
     """The values that the rounds depend on, as JSON, under dotted keys.
 
     Keys with default values are left out, so that a key added later changes nothing for earlier
-    runs.
+    runs. Of a key whose default has changed, it is the first default that is left out.
     """
-    values, defaults = _values(experiment), _values(Experiment())
+    values, defaults = _values(experiment), _values(Experiment()) | FIRST_DEFAULTS
     chosen = {key: value for key, value in values.items() if value != defaults[key]}
     if experiment.training.schedule == "cosine":
         # the only schedule whose rate depends on the number of rounds

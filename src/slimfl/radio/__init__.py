@@ -47,7 +47,13 @@ from slimfl.radio.fading import (
     doppler_hz,
 )
 from slimfl.radio.gain_belief import GainBelief
-from slimfl.radio.ledger import PAPER_MODEL_BITS, Ledger, RadioCost, segment_bits
+from slimfl.radio.ledger import (
+    PAPER_MODEL_BITS,
+    Ledger,
+    RadioCost,
+    paper_network_sizes,
+    segment_bits,
+)
 from slimfl.radio.link import (
     OutageLink,
     decoding_frequencies,
@@ -76,7 +82,15 @@ from slimfl.radio.path_loss import (
 from slimfl.radio.power import optimal_split, optimal_split_numeric, split_of_margins
 from slimfl.radio.selective import SelectiveChannel, SelectiveLink
 from slimfl.radio.signal_maker import SignalMaker
-from slimfl.radio.signals import Messages, Signal, coding, power_split, segment_rates, signal
+from slimfl.radio.signals import (
+    Messages,
+    Signal,
+    coding,
+    oddities,
+    power_split,
+    segment_rates,
+    signal,
+)
 from slimfl.radio.superposition import Superposition, single, sinr_target
 from slimfl.radio.units import from_db, to_db, watt
 
@@ -147,11 +161,13 @@ __all__ = [
     "inverse_probability_sum",
     "noise_power_dbm",
     "noise_to_power",
+    "oddities",
     "optimal_split",
     "optimal_split_numeric",
     "outage_channel",
     "outage_link",
     "pair_probabilities",
+    "paper_network_sizes",
     "possible_links",
     "power_split",
     "probabilities_over_noise",

@@ -3,6 +3,7 @@
 The channel reports airtime and energy of every upload; the ledger adds them up.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,20 @@ def segment_bits(section: RadioSection, sizes: Sequence[int]) -> NDArray[np.floa
     if section.accounting == "paper":
         return np.full(len(sizes), PAPER_MODEL_BITS / len(sizes))
     return np.asarray(sizes, dtype=np.float64) * section.bits_per_parameter
+
+
+def paper_network_sizes(widths: Sequence[float]) -> list[int]:
+    """Parameters per segment of UL-MobileNet for grey images of ten classes, without building it.
+
+    >>> paper_network_sizes((0.5, 1.0))
+    [1530, 3056]
+    """
+    sizes = []
+    for width in widths:
+        first, last = (max(1, math.ceil(n * width - 1e-9)) for n in (32, 64))
+        stem_and_depthwise, pointwise = 27 * first, first * (first + last)
+        sizes.append(stem_and_depthwise + pointwise + 10 * last + 10)
+    return [size - before for before, size in zip((0, *sizes), sizes, strict=False)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio.signals import Messages, Signal, segment_rates, signal
+from slimfl.radio.signals import Messages, Signal, oddities, segment_rates, signal
 from slimfl.radio.split_per_device import (
     STEP_DB,
     Crowd,
@@ -56,6 +56,19 @@ class SignalMaker:
             return [self._made.get((each, 0)) or self._make(each, 0) for each in messages]
         pairs = zip(messages, _steps(noise_to_power).tolist(), strict=True)
         return [self._made.get(pair) or self._make(*pair) for pair in pairs]
+
+    def oddities(self, messages: Messages, noise_to_power: Floats) -> list[str]:
+        """What turns the signals of all devices into something else than superposed segments."""
+        steps = np.unique(_steps(noise_to_power)).tolist() if self.per_device else [0]
+        sent = [self._made.get((messages, step)) or self._make(messages, step) for step in steps]
+        unsent = {s for m in messages for s in m} - {
+            s for each in sent for m in each.messages for s in m
+        }
+        return [
+            f"the split gives segment {segment + 1} no power on any device, so it is never sent; "
+            "give another radio.split or radio.split_objective"
+            for segment in sorted(unsent)
+        ] + oddities(sent)
 
     def _make(self, messages: Messages, step: int) -> Signal:
         made = signal(self.section, messages, self.segments, self.segment_bits)

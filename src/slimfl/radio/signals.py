@@ -1,9 +1,11 @@
 """Signals: segments grouped into messages, messages superposed in one signal."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slimfl.errors import RequestError
+import numpy as np
+
 from slimfl.experiment import RadioSection
 from slimfl.radio.best_split import best_split
 from slimfl.radio.coding import Coding
@@ -16,6 +18,9 @@ from slimfl.radio.superposition import Superposition
 #: For each message, the (zero-based) segments that it carries.
 Messages = tuple[tuple[int, ...], ...]
 
+#: A share of the power below this is none.
+NO_POWER = 1e-6
+
 
 def segment_rates(
     section: RadioSection, segments: int, segment_bits: Sequence[float] = ()
@@ -23,17 +28,14 @@ def segment_rates(
     """u/W of every segment in bit/s/Hz.
 
     With `rates = "by-size"`, the given rate is the mean, and all segments take the same time.
+    Segments whose sizes are not given count as equally large.
     """
     rate = section.spectral_efficiency
-    if section.rates == "by-size":
-        if not segment_bits:
-            raise RequestError(
-                'radio.rates = "by-size" needs the sizes of the segments, which are known only '
-                'in a run; use "equal" here'
-            )
-        assert not isinstance(rate, tuple)
+    if isinstance(rate, tuple):
+        return rate
+    if section.rates == "by-size" and segment_bits:
         return tuple(rate * segments * bits / sum(segment_bits) for bits in segment_bits)
-    return rate if isinstance(rate, tuple) else (rate,) * segments
+    return (rate,) * segments
 
 
 def power_split(
@@ -127,6 +129,34 @@ class Signal:
     def full_power_s(self, bandwidth_hz: float) -> float:
         """The time in which full power would spend the signal's energy."""
         return self.coding.durations_s(self.message_bits, bandwidth_hz)[1]
+
+
+def oddities(signals: Sequence[Signal]) -> list[str]:
+    """What turns signals of several messages into something else than superposed segments.
+
+    Only what holds for all signals is said: with a split per device, some may well send less.
+    """
+    several = [each for each in signals if len(each.messages) > 1]
+    count = max((max(map(max, each.messages)) + 1 for each in several or signals), default=0)
+    found = []
+    for first, second in itertools.pairwise(range(count)):
+        needed = [each.coding.thresholds(1.0)[first : second + 1] for each in several]
+        if needed and all(len(t) == 2 and np.isclose(t[0], t[1], rtol=1e-6) for t in needed):
+            in_turn = not all(isinstance(each.coding, Superposition) for each in several)
+            found.append(
+                f"segments {first + 1} and {second + 1} have the same threshold: this is one "
+                f"message{' at a lower rate' if in_turn else ''}; give another radio.split"
+            )
+    for segment in range(count):
+        powers = [each.coding.split[m] for each in several for m in _with(segment, each.messages)]
+        if powers and max(powers) < NO_POWER:
+            found.append(f"segment {segment + 1} gets no power; give another radio.split")
+    return found
+
+
+def _with(segment: int, messages: Messages) -> list[int]:
+    """The messages that carry a segment."""
+    return [number for number, message in enumerate(messages) if segment in message]
 
 
 def message_bits(messages: Messages, segment_bits: Sequence[float]) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from statistics import fmean
 from slimfl.results.energy import sending_energy_j
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import accuracy_over
+from slimfl.results.run_summary import LAST, accuracy_over
 from slimfl.results.statistics import Paired, paired
 from slimfl.round import RoundRecord
 
@@ -26,7 +26,8 @@ class Stopped:
     rounds: int
     of_rounds: int
     accuracy: dict[str, float]
-    """By the name of the width, a fraction of 1; the mean over the last tests until then."""
+    """By the name of the width, a fraction of 1; the mean over the last tests until then, the same
+    share of the tests as SlimFL's final accuracy is the mean of."""
 
 
 def transmit_energy_j(line: RoundRecord) -> float:
@@ -49,13 +50,16 @@ def at_budget_of(
         share: The part of SlimFL's spending that is the budget.
     """
     budget = share * sum(map(spent, slim.lines)) * (1 + 1e-9)
+    window = LAST / max(LAST, len(slim.evaluated))
     rounds = zip(*(run.lines for run in vanilla), strict=False)
     together = [sum(map(spent, lines)) for lines in rounds]
     affordable = sum(total <= budget for total in itertools.accumulate(together))
     accuracy: dict[str, float] = {}
     for run in vanilla:
         tested = [line for line in run.evaluated if line.round <= affordable]
-        accuracy |= {width: reached.final for width, reached in accuracy_over(tested).items()}
+        # accuracy rises: a window as long as SlimFL's would reach further back in a shorter run
+        late = tested[-max(1, round(window * len(tested))) :]
+        accuracy |= {width: reached.final for width, reached in accuracy_over(late).items()}
     if not affordable or not accuracy:
         return None
     return Stopped(affordable, len(together), accuracy)

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from statistics import fmean
 from typing import Any
 
 from slimfl.methods import vanilla_all_name, vanilla_name
@@ -21,6 +22,40 @@ from slimfl.results.seed_summary import GroupSummary, seed_summary
 
 
 @dataclass(frozen=True)
+class AveragedScore:
+    """What the mean of the last models reached: a second score beside the final accuracy."""
+
+    name: str
+    scene: str
+    models: int
+    accuracy: dict[str, float]
+    """By the name of the width, a fraction of 1; the mean over seeds."""
+
+    @property
+    def words(self) -> str:
+        """The score as a sentence."""
+        reached = "; ".join(f"{width}: {100 * a:.1f} %" for width, a in self.accuracy.items())
+        return (
+            f"Second score, beside the final accuracy: the mean of the last {self.models} models "
+            f"of {self.name} reaches {reached}."
+        )
+
+
+def averaged_score(members: Group) -> AveragedScore | None:
+    """The last tested mean of models of every seed; None if one has none."""
+    tested = [[x for x in run.lines if x.averaged_accuracy] for run in members.runs]
+    if not tested or not all(tested):
+        return None
+    last = [lines[-1].averaged_accuracy or {} for lines in tested]
+    return AveragedScore(
+        members.name,
+        members.scene,
+        members.runs[0].experiment.federation.average_last or 0,
+        {width: fmean(each[width] for each in last) for width in last[0]},
+    )
+
+
+@dataclass(frozen=True)
 class Summary:
     """Every run, and every group of runs over its seeds."""
 
@@ -28,6 +63,7 @@ class Summary:
     groups: list[GroupSummary]
     budgets: list[AtBudget]
     """SlimFL beside the Vanilla FL runs that it replaces, where both were run."""
+    averaged: list[AveragedScore]
 
     def as_json(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
@@ -59,7 +95,8 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
                 slims = (g for g in groups if g.method == "slimfl" and g.setting == each.setting)
                 found = (compare_at_budget(slim, parts, name, each.scene) for slim in slims)
                 budgets += [one for one in found if one is not None]
-    return Summary(runs, table, budgets)
+    averaged = [score for each in groups if (score := averaged_score(each)) is not None]
+    return Summary(runs, table, budgets, averaged)
 
 
 def summaries(records: Iterable[RunRecord]) -> list[dict[str, Any]]:

@@ -6,8 +6,11 @@ from slimfl.data import load_section
 from slimfl.devices import Population, population_of
 from slimfl.experiment import Experiment, RadioSection
 from slimfl.methods import method as method_by_name
-from slimfl.radio import SignalMaker, build_channel, segment_bits
+from slimfl.radio import SignalMaker, build_channel, paper_network_sizes, segment_bits
 from slimfl.round.expected import Floats, delivery_probabilities, mean_noise_to_power
+
+#: Datasets of grey images in ten classes, whose network has known sizes.
+GREY = ("fashion-mnist", "mnist", "synthetic")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +52,12 @@ def _depends_on_sizes(radio: RadioSection) -> bool:
 
 def _sizes(experiment: Experiment) -> list[int]:
     """Number of parameters per segment of the network for the experiment's images."""
-    from slimfl.nn import build, segments  # imports torch, which few radio settings need
+    model = experiment.model
+    if (model.name, model.options) == ("ul-mobilenet", {}) and experiment.data.dataset in GREY:
+        return paper_network_sizes(model.widths)
+    from slimfl.nn import build, segments  # imports torch, which few other networks need here
 
-    dataset, model = load_section(experiment.data), experiment.model
+    dataset = load_section(experiment.data)
     network = build(
         model.name,
         model.options,

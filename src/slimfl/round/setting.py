@@ -129,6 +129,12 @@ class Setting:
         if experiment.radio.split == "per-device":
             ratios = mean_noise_to_power(self.channel, self.population)
             self.signals.look_at(self.population, ratios, self.segments.sizes.tolist())
+        messages = full_assignment(self.method, len(widths)).messages
+        self.oddities: list[str] = []
+        thresholds = experiment.radio.model == "outage" and channel is None
+        if messages and thresholds and experiment.radio.split != "learned":
+            ratios = ratios if self.signals.per_device else np.ones(1)
+            self.oddities = self.signals.oddities(messages, ratios)
         choice = engine(Workload(experiment, self.dataset, self.partition), self.network)
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
@@ -191,6 +197,7 @@ class Setting:
             "own": self.own_objects(),
             **self.population_provenance(),
             **({} if expected is None else {"expected_shares": expected}),
+            "segment_bits": self.segment_bits.tolist(),
         }
 
     @property

@@ -160,7 +160,7 @@ class Simulation(Setting):
         """Set the folder for the states of many devices; None is the folder for temporary files."""
         self.engine.states.folder = folder
         parameters = len(self.global_model)
-        warnings = [space_warning(self.experiment, parameters, folder)]
+        warnings = [*self.oddities, space_warning(self.experiment, parameters, folder)]
         if self.last_segments is not None:
             warnings.append(memory_warning(parameters, taking_part(self.experiment)))
         for warning in filter(None, warnings):

@@ -15,9 +15,10 @@ from lab.reproduction.cells.scale import PAPER_ROUNDS, SCALES
 from lab.reproduction.exhibits import RECIPES
 from slimfl import experiment as config
 from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
 from slimfl.runs.sweeps import complete, is_complete
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 SYNTHETIC = {
     "data__dataset": "synthetic",
@@ -172,6 +173,8 @@ def test_a_record_has_the_convergence_test_of_the_scale_that_reads_it(tmp_path):
 def old_name(experiment):
     """How folders were named before runs could grow: by the hash of everything but place."""
     out = {"threads": True, "track": True, "flower": True, "data": {"dir"}}
+    when_equal_was_the_default = experiment.radio.model_copy(update={"rates": RadioSection().rates})
+    experiment = experiment.model_copy(update={"radio": when_equal_was_the_default})
     tree = experiment.model_dump(mode="json", exclude=out, exclude_defaults=True)
     text = json.dumps({k: v for k, v in tree.items() if v != {}}, sort_keys=True)
     words = f"{experiment.method}-{experiment.radio.channel}-alpha{experiment.data.alpha:g}"

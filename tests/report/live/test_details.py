@@ -15,6 +15,8 @@ from tests.report.live.serving import append
 
 ACCURACY = {"0.5x": 0.5, "1.0x": 0.5}
 
+SIZES = {"segment_bits": [48_960.0, 97_792.0]}
+
 
 def followed(path):
     [found] = read_all(Board([path])).runs.values()
@@ -76,8 +78,9 @@ def test_thresholds_are_those_that_decide(tmp_path):
             method=method, rounds=3, data__dataset="synthetic", data__train_samples=200,
             data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=20,
         )  # fmt: skip
-        found = thresholds(experiment)
-        lines = run(Simulation(experiment))
+        simulation = Simulation(experiment)
+        found = thresholds(experiment, simulation.provenance())
+        lines = run(simulation)
         reached = [
             [
                 max((t["segments"] for t in found if gain >= t["gain"]), default=0)
@@ -91,7 +94,7 @@ def test_thresholds_are_those_that_decide(tmp_path):
 
 def test_the_thresholds_of_the_paper():
     """u/W = 1.5 each, P = 23 dBm, d = 100 m, beta = 2.5, -30 dBm, split 0.8 to 0.2."""
-    (experiment,) = config.load(radio__noise_dbm=-30.0)
+    (experiment,) = config.load(radio__noise_dbm=-30.0, radio__rates="equal")
     radio = experiment.radio
     c = (
         10 ** ((radio.noise_dbm - radio.power_dbm) / 10)
@@ -100,7 +103,7 @@ def test_the_thresholds_of_the_paper():
     rate = radio.spectral_efficiency
     need = 2 ** (rate[0] if isinstance(rate, tuple) else rate) - 1
     expected = [c * need / (0.8 - need * 0.2), c * need / 0.2]
-    found = thresholds(experiment)
+    found = thresholds(experiment, {})
     assert [each["segments"] for each in found] == [1, 2]
     assert all(math.isclose(f["gain"], e) for f, e in zip(found, expected, strict=True))
 
@@ -108,7 +111,7 @@ def test_the_thresholds_of_the_paper():
 def test_what_a_folder_names_is_not_imported(tmp_path):
     for changes in ({"radio__model": "evil.module:Channel"}, {"method": "evil.module:Method"}):
         (experiment,) = config.load(None, **changes)
-        assert thresholds(experiment) == []
+        assert thresholds(experiment, SIZES) == []
 
 
 def test_an_unreadable_run_has_no_details(tmp_path):
@@ -124,5 +127,7 @@ def test_an_unreadable_run_has_no_details(tmp_path):
 )  # fmt: skip
 def test_no_threshold_is_drawn_where_there_is_not_one_for_all(unequal):
     (alike,), (other,) = config.load(None), config.load(None, **unequal)
-    assert len(thresholds(alike)) == 2
-    assert thresholds(other) == []
+    assert len(thresholds(alike, SIZES)) == 2
+    assert thresholds(other, SIZES) == []
+    for unknown in ({}, {"segment_bits": [1.0]}, {"segment_bits": ["1.0", 2.0]}):
+        assert thresholds(alike, unknown) == [], "rates follow sizes that the run did not record"

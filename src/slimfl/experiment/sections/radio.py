@@ -41,9 +41,9 @@ class RadioSection(Section):
     split: (
         Literal["optimal", "optimal-numeric", "per-device", "learned"] | tuple[Positive, ...] | None
     ) = None
-    """Share of the power for each segment, narrowest first. Absent: the paper's 0.8 and 0.2 for two
-    superposed segments of equal rate, equal shares for segments one after the other, and `optimal`
-    otherwise. `per-device`: the best for each device's own mean
+    """Share of the power for each segment, narrowest first. Absent: `optimal`, the closed form; but
+    the paper's 0.8 and 0.2 for two superposed segments of equal rate, and equal shares for segments
+    one after the other. `per-device`: the best for each device's own mean
     gain under `split_objective`; a distant device then sends only the first segments.
     `learned`: the same, from what the server has decoded so far instead of the true mean gain."""
     split_drift_db: Annotated[float, Field(ge=0, le=20)] = 0.5
@@ -149,9 +149,11 @@ class RadioSection(Section):
     """`lossy`: transmit power of the server."""
     downlink_spectral_efficiency: Rate = 1.5
     """`lossy`: rate of the whole model in bit/s/Hz, in one message."""
-    rates: Literal["equal", "by-size"] = "equal"
+    rates: Literal["equal", "by-size"] = "by-size"
     """`by-size`: rates in proportion to the segments' sizes, with `spectral_efficiency` as their
-    mean, so that all segments take the same time."""
+    mean, so that all segments take the same time and none is sent at full power into the end of
+    another. `equal`: the paper's link, and the default if `spectral_efficiency` has one value per
+    segment."""
     gains: Literal["drawn", "measured"] = "drawn"
     """`drawn` from the fading, by (seed, round, device); `measured`: every device of a deployment
     reports the power gain that its radio measured."""
@@ -167,6 +169,8 @@ class RadioSection(Section):
         if not isinstance(values, dict):
             return values
         values = dict(values)
+        if isinstance(values.get("spectral_efficiency"), list | tuple):
+            values.setdefault("rates", "equal")
         channel = values.get("channel")
         noise, has_density = values.get("noise_dbm"), values.get("noise_density_dbm_hz") is not None
         if channel is None or (channel == "custom" and (has_density or noise is not None)):

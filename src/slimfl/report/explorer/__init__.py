@@ -27,7 +27,7 @@ _LIMITS = ("MOST_ROUNDS", "NEGLIGIBLE", "TIE")
 _SLIDERS = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "fading", "rician_k_db",
             "nakagami_m")  # fmt: skip
 _ALSO = {"channel", "spectral_efficiency", "split", "bandwidth_hz", "noise_density_dbm_hz",
-         "noise_figure_db", "carrier_hz", "accounting", "bits_per_parameter"}  # fmt: skip
+         "noise_figure_db", "carrier_hz", "accounting", "bits_per_parameter", "rates"}  # fmt: skip
 
 
 def write_explorer(section: RadioSection, segments: int, devices: int, path: Path) -> Path:

@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 25
 _ONE_THRESHOLD = {
     "channel", "noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "bandwidth_hz",
     "spectral_efficiency", "split", "implementation_loss_db", "accounting", "bits_per_parameter",
-    "fading", "rician_k_db", "nakagami_m", "model",
+    "fading", "rician_k_db", "nakagami_m", "model", "rates",
 }  # fmt: skip
 
 
@@ -57,12 +57,14 @@ def details(run: Followed, after: int) -> dict[str, Any]:
         "gains": [_gains(line, table.devices) for line in lines],
         "words": arrival_words(segments),
         "colours": colours.arrivals(segments),
-        "thresholds": thresholds(record.experiment),
+        "thresholds": thresholds(record.experiment, record.provenance),
     }
 
 
-def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
+def thresholds(experiment: Experiment, provenance: dict[str, Any]) -> list[dict[str, Any]]:
     """The threshold gain of each message; none if it is not the same for all devices.
+
+    The sizes of the segments, from which rates may follow, are those that the run recorded.
 
     Nothing that a folder names is imported.
     """
@@ -73,9 +75,13 @@ def thresholds(experiment: Experiment) -> list[dict[str, Any]]:
     alike &= not radio.frequency_selective  # a gain per subcarrier
     if not alike or not set(radio.model_dump(exclude_defaults=True)) <= _ONE_THRESHOLD:
         return []
+    bits = provenance.get("segment_bits", [])
+    known = len(bits) == len(widths) and all(isinstance(each, float) and each > 0 for each in bits)
+    if radio.rates == "by-size" and not known:
+        return []
     messages = full_assignment(method(experiment.method, widths), len(widths)).messages
     try:
-        coding = signal(radio, messages, len(widths)).coding
+        coding = signal(radio, messages, len(widths), tuple(bits) if known else ()).coding
     except RequestError:  # an infeasible split, which no run has
         return []
     needed = coding.thresholds(noise_to_power(radio)).tolist()

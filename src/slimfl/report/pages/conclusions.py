@@ -55,6 +55,7 @@ def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
             *(_sentence(each) for each in ranked if each.scene == scene),
             *_cost([row for row in summary.groups if row.scene == scene]),
             *(each.words for each in summary.budgets if each.scene == scene),
+            *(each.words for each in summary.averaged if each.scene == scene),
         ]
         for scene in dict.fromkeys(row.scene for row in summary.groups)
     }

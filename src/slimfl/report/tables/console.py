@@ -24,7 +24,7 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         "\nrounds",
         *(f"{width}\naccuracy %" for width in widths),
         "delivered %\nper segment",
-        "energy\nJ",
+        "sending\nJ",
         "conver-\nged in",
     ]
 
@@ -43,8 +43,9 @@ def closing_table(records: Iterable[RunRecord]) -> Table:
         table.caption = (
             f"{table.caption}\ndifferential privacy, epsilon (delta): {', '.join(spent)}"
         )
-    for each in summary.budgets:
-        table.caption = f"{table.caption}\n{each.words}"
+    said = [each.words for each in summary.budgets] + [each.words for each in summary.averaged]
+    for words in said:
+        table.caption = f"{table.caption}\n{words}"
     return table
 
 

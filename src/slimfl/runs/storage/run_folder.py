@@ -30,7 +30,7 @@ from typing import Any, Self
 from slimfl import experiment as config
 from slimfl.devices import Population, read_devices, write_devices
 from slimfl.errors import RequestError, RunError
-from slimfl.experiment import Experiment
+from slimfl.experiment import FIRST_DEFAULTS, Experiment
 from slimfl.files import open_plain, sync_folder, write_atomically
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage import record
@@ -97,6 +97,9 @@ class RunFolder:
         tree = config.read_toml(self.path / EXPERIMENT)
         record.check_whole(tree, self.path / EXPERIMENT)
         provenance = tree.pop("provenance")
+        for key, value in FIRST_DEFAULTS.items():
+            section, _, name = key.partition(".")
+            tree[section].setdefault(name, value)
         return tree, provenance
 
     def with_rounds(self, rounds: int) -> Experiment:
