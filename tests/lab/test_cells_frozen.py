@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from lab import plan
-from lab.reproduction.cells.cell import Cell
-from lab.reproduction.cells.scale import SCALES
-from lab.reproduction.exhibits import RECIPES
-from lab.studies import STUDIES
-from lab.studies.scale import SCALES as STUDY_SCALES
+from lab.catalogue import EXHIBITS, STUDIES
+from lab.cell import Cell
+from lab.scale import scale as scale_of
+from lab.scale import study_scale
 from slimfl import experiment as config
 
 FROZEN = json.loads(Path(__file__).with_name("cells.json").read_text())
@@ -26,9 +25,9 @@ def cells_of(question):
     name, _, scale = question.partition(" ")
     if name == "plan":
         return [run.cell for run in plan.load(scale).runs]
-    if name in RECIPES:
-        return RECIPES[name].cells(SCALES[scale])
-    return STUDIES[name].cells(STUDY_SCALES[scale])
+    if name in EXHIBITS:
+        return EXHIBITS[name].cells(scale_of(scale))
+    return STUDIES[name].cells(study_scale(scale))
 
 
 def test_a_run_has_the_same_name_as_ever():
