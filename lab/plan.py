@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
-from lab.reproduction.cells.cell import PAPERS_LINK, Cell
+from lab import archive as archives
+from lab.cell import PAPERS_LINK, Cell
 from slimfl import experiment as config
 from slimfl.errors import RequestError
 
@@ -110,6 +111,11 @@ class PlannedRun:
     seed: int
     cell: Cell
 
+    def is_finished(self, cache: Path) -> bool:
+        """Whether all rounds are there, with the model or from the archive."""
+        record = self.cell.record(cache)
+        return record is not None and len(record.lines) >= self.cell.rounds
+
 
 @dataclass(frozen=True)
 class NamedPlan:
@@ -136,6 +142,15 @@ class NamedPlan:
                     link = {"radio": PAPERS_LINK}  # an arm of several messages names another
                     tree = merged(link, plan.common, keys, own, {"seed": seed})
                     yield PlannedRun(setting, arm, seed, Cell(config.build(tree)))
+
+    @property
+    def archive(self) -> Path:
+        """The file with its finished runs."""
+        return archives.PLANS / f"{self.name}.tar.xz"
+
+    def finished(self, cache: Path) -> list[Cell]:
+        """The runs that have all their rounds."""
+        return [run.cell for run in self.runs if run.is_finished(cache)]
 
     @property
     def digest(self) -> str:
@@ -165,6 +180,15 @@ def load(name: str) -> NamedPlan:
 def names() -> list[str]:
     """The plans that there are."""
     return sorted(path.stem for path in PLANS.glob("*.toml"))
+
+
+def stamp(planned: NamedPlan, commit: str, cell: Cell, cache: Path) -> None:
+    """Record beside a run, before it begins, which plan asked for it."""
+    path = archives.stamp_of(cell, cache)
+    if not path.exists() and not cell.folder(cache).exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        words = {"plan": planned.name, "sha256": planned.digest, "commit": commit}
+        path.write_text(json.dumps(words) + "\n")
 
 
 def merged(*trees: Mapping[str, Any]) -> dict[str, Any]:

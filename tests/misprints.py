@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lab.reproduction import paper
+from lab import paper
 from slimfl.training import hard_loss, soft_loss
 
 #: Table I, 1.0x: channels in and out as the weights have them, and the size of the kernel.
-TABLE_1 = tuple((full[0], full[1], full[2]) for full, _ in paper.TABLE1 if len(full) == 4)
-LINEAR = paper.TABLE1[-1][0]
+TABLE_1 = tuple(tuple(f[:3]) for f, _ in paper.printed("table1")["layers"] if len(f) == 4)
+LINEAR = tuple(paper.printed("table1")["layers"][-1][0])
 
 _CURVES = {
     "SlimFL-0.5x": "slimfl 0.5x",
@@ -31,20 +31,20 @@ _CURVES = {
 #: Table III, poor and good, alpha = 0.1, 1, 10: mean and standard deviation of the accuracy in %.
 TABLE_3 = {
     channel: {
-        name: tuple(paper.TABLE3[channel, alpha][key] for alpha in (0.1, 1.0, 10.0))
+        name: tuple(tuple(paper.table3(channel, alpha)[key]) for alpha in (0.1, 1.0, 10.0))
         for name, key in _CURVES.items()
     }
     for channel in ("good", "poor")
 }
 
 #: Table IV, 1.0x and 0.5x.
-TABLE_4_MFLOPS = paper.MFLOPS
-TABLE_4_PARAMETERS = paper.PARAMETERS
-TABLE_4_BITS = paper.BITS
-TABLE_4_MILLIWATTS = paper.POWER_MW
+TABLE_4_MFLOPS, TABLE_4_PARAMETERS, TABLE_4_BITS, TABLE_4_MILLIWATTS = (
+    tuple(numbers) for _, _, numbers in paper.printed("table4")["rows"]
+)
 
 #: Table V: watts a round of one device and run, and MFLOPS of a SlimFL round.
-TABLE_5_WATTS, TABLE_5_MFLOPS = paper.POWER_A_ROUND_MW[0] / 1000, paper.MFLOPS_A_ROUND[0]
+_POWER, _COMPUTING = (row[2][0] for row in paper.printed("table5")["rows"])
+TABLE_5_WATTS, TABLE_5_MFLOPS = _POWER / 1000, _COMPUTING
 
 #: Table VI in MBytes, by channel: SlimFL 0.5x, 1.0x and dropped; Vanilla FL-0.5x; Vanilla FL-1.0x.
 TABLE_6 = {
@@ -53,12 +53,16 @@ TABLE_6 = {
         (row["vanilla-0.5x"], row["vanilla-0.5x drop"]),
         (row["vanilla-1.0x"], row["vanilla-1.0x drop"]),
     )
-    for channel, row in paper.TABLE6.items()
+    for channel, row in ((c, paper.printed("table6")[c]) for c in ("good", "poor"))
 }
 
 #: Table VII by alpha and channel: SlimFL and Vanilla FL-1.5x, first in W, then in GFLOPS.
+_WATTS, _GFLOPS = (
+    {(channel, alpha): tuple(pair) for channel, alpha, pair in paper.printed("table7")[kind]}
+    for kind in ("watts", "gflops")
+)
 TABLE_7 = {
-    (words, channel): (paper.TABLE7_W[channel, alpha], paper.TABLE7_GFLOPS[channel, alpha])
+    (words, channel): (_WATTS[channel, alpha], _GFLOPS[channel, alpha])
     for words, alpha in (("0.1", 0.1), ("1.0", 1.0), ("10", 10.0))
     for channel in ("good", "poor")
 }

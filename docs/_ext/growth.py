@@ -14,18 +14,20 @@ from statistics import fmean
 
 from convergence import table
 
-from lab.reproduction import paper
-from lab.reproduction.cells.archive import find
-from lab.reproduction.cells.cell import Cell
-from lab.reproduction.cells.scale import ALPHAS, SCALES
-from lab.reproduction.exhibits import table3_runs as grid
-from lab.reproduction.judging.paired import difference
+from lab import paper
+from lab.archive import find
+from lab.cell import Cell
+from lab.exhibits.accuracies import grid_arm
+from lab.exhibits.arms import CHANNELS, CURVES
+from lab.judge import gap_words
+from lab.scale import ALPHAS, scale
+from slimfl.results.statistics import paired
 from slimfl.round import RoundRecord
 
 #: Accuracies are means over this number of rounds, up to every STRIDE-th.
 WINDOW, STRIDE = 10, 20
 THIRDS = ("first", "second", "last")
-STANDARD = SCALES["standard"]
+STANDARD = scale("standard")
 
 
 def texts(archive: Path) -> dict[str, str]:
@@ -41,14 +43,14 @@ def further_rounds(archive: Path) -> str:
     ends = range(2 * STRIDE, max(len(lines) for *_, lines in runs) + 1, STRIDE)
     rows = []
     for channel, alpha, (method, width), cell, lines in runs:
-        mean, deviation = paper.TABLE3[channel, alpha][f"{method} {width}"]
+        mean, deviation = paper.table3(channel, alpha)[f"{method} {width}"]
         reached = [
             f"{100 * fmean(line.accuracy[width] for line in lines[end - WINDOW : end]):.1f}"
             if end <= len(lines)
             else ""
             for end in ends
         ]
-        where = f"{grid.NAMES[method, width]}, {channel}, α = {alpha:g}"
+        where = f"{CURVES[method, width]}, {channel}, α = {alpha:g}"
         rows.append(
             [
                 where,
@@ -68,11 +70,11 @@ def leads_by_thirds(archive: Path) -> str:
     With several seeds, followed by the half width of the confidence interval.
     """
     rows = []
-    for channel in grid.CHANNELS:
+    for channel in CHANNELS:
         for alpha in ALPHAS:
             for width in ("0.5x", "1.0x"):
                 leads = _leads(archive, channel, alpha, width)
-                theirs = paper.TABLE3[channel, alpha]
+                theirs = paper.table3(channel, alpha)
                 lead = theirs[f"slimfl {width}"][0] - theirs[f"vanilla-{width} {width}"][0]
                 means = [
                     _lead({seed: thirds[k] for seed, thirds in leads.items()})
@@ -88,10 +90,10 @@ def leads_by_thirds(archive: Path) -> str:
 def _further(
     archive: Path,
 ) -> Iterator[tuple[str, float, tuple[str, str], Cell, list[RoundRecord]]]:
-    for channel in grid.CHANNELS:
+    for channel in CHANNELS:
         for alpha in ALPHAS:
-            for curve in grid.CURVES:
-                for cell in grid.setting(STANDARD, channel, alpha, curve[0]):
+            for curve in CURVES:
+                for cell in grid_arm(channel, alpha, curve[0]).cells(STANDARD):
                     stored = find(archive, cell)
                     if stored and stored.rounds >= cell.rounds + STRIDE:
                         yield channel, alpha, curve, cell, stored.lines
@@ -100,8 +102,8 @@ def _further(
 def _leads(archive: Path, channel: str, alpha: float, width: str) -> dict[int, list[float]]:
     """For every seed with both runs finished, the mean lead in each third of the rounds."""
     pairs = zip(
-        grid.setting(STANDARD, channel, alpha, "slimfl"),
-        grid.setting(STANDARD, channel, alpha, f"vanilla-{width}"),
+        grid_arm(channel, alpha, "slimfl").cells(STANDARD),
+        grid_arm(channel, alpha, f"vanilla-{width}").cells(STANDARD),
         strict=True,
     )
     found = {}
@@ -119,10 +121,7 @@ def _leads(archive: Path, channel: str, alpha: float, width: str) -> dict[int, l
 
 
 def _lead(by_seed: Mapping[int, float]) -> str:
-    lead = difference("SlimFL", "Vanilla FL", by_seed, dict.fromkeys(by_seed, 0.0))
-    if lead is None:
-        return "not run"
-    return f"{lead.mean:+.1f}" + (f" ± {lead.half_width:.1f}" if lead.half_width else "")
+    return gap_words(paired(by_seed, dict.fromkeys(by_seed, 0.0))) or "not run"
 
 
 @cache

@@ -18,10 +18,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 from convergence import table
 from growth import STANDARD, lines_of
-from two_modes import save
-
 from lab.reproduction.cells.scale import ALPHAS
 from lab.reproduction.exhibits import table3_runs as grid
+from two_modes import save
+
 from slimfl.results.statistics import Paired, holm, paired
 
 ROOT = Path(__file__).parents[2]

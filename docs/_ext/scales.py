@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lab.reproduction.cells.scale import SCALES
+from lab.scale import names, scale
 
 
 def text() -> str:
     """One line per scale."""
-    scales = [f"* `{name}`. {scale.shortened}" for name, scale in SCALES.items()]
-    return "\n".join(scales)
+    return "\n".join(f"* `{name}`. {scale(name).words}" for name in names("reproduce"))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: Sentences on regimes that the README leaves to the page of studies.
-BEYOND = re.compile("energy|advice")
+from verdicts import table_of
 
 
 def texts(results: Path) -> dict[str, str]:
@@ -20,30 +18,30 @@ def texts(results: Path) -> dict[str, str]:
     """
     found = sorted(results.glob("*/results.json"))
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in found]
-    made = {f"study {each['study']}": "\n".join(shown(each)) for each in documents}
-    for each in documents:
-        if each["study"] == "regimes":
-            equal_rounds = [said for said in each["answer"] if not BEYOND.search(said)]
+    made = {}
+    for document in documents:
+        (study,) = document["questions"]
+        made[f"study {study['name']}"] = "\n".join(shown(study, document))
+        if study["name"] == "regimes":
+            equal_rounds = [said for said in study["sentences"] if "energy" not in said]
             made["regimes in short"] = "\n".join(f"* {said}" for said in equal_rounds)
     return made
 
 
-def shown(document: dict[str, Any]) -> Iterator[str]:
+def shown(study: dict[str, Any], document: dict[str, Any]) -> Iterator[str]:
     """The answer, the pictures, the tables, and how it was made."""
-    yield f"**{document['question']}**"
+    yield f"**{study['asks']}**"
     yield ""
-    yield from (f"* {sentence}" for sentence in document["answer"])
-    folder = f"results/studies/{document['study']}"
-    for picture in document["pictures"]:
+    yield from (f"* {sentence}" for sentence in study["sentences"])
+    folder = f"results/studies/{study['name']}"
+    for picture in study["pictures"]:
         yield f"\n![{picture['caption']}]({folder}/{picture['file']})"
         yield f"\n{picture['caption']}"
-    for table in document["tables"]:
+    for table in study["tables"]:
         if table["rows"]:
             yield f"\n{table['title']}\n"
-            yield f"| {' | '.join(table['headings'])} |"
-            yield f"| {' | '.join('---' for _ in table['headings'])} |"
-            yield from (f"| {' | '.join(row)} |" for row in table["rows"])
-    finished = document["runs"] - len(document["lacking"])
+            yield table_of(table).strip()
+    finished = document["runs"] - len(document["missing"])
     yield (
         f"\nMade by `{document['command']}`: {finished} of {document['runs']} runs are finished, "
         f"{document['processor_s'] / 3600:.1f} hours of one core. {document['what_is_run']} "

@@ -10,7 +10,6 @@ Everything is deterministic.
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +23,8 @@ from lab.convex.problem import (
     ridge_problem,
 )
 from lab.convex.variance import deliveries, exact_variance, sampled_variance
-from slimfl.errors import RequestError
+from lab.scale import ConvexScale as Scale
+from lab.scale import convex_scale
 from slimfl.experiment import CHANNELS, RadioSection
 from slimfl.radio import (
     Coding,
@@ -43,22 +43,6 @@ from slimfl.radio.bound import (
     tight_constant,
 )
 
-
-@dataclass(frozen=True)
-class Scale:
-    """The extent of the measurements."""
-
-    repetitions: int
-    rounds: int
-    draws: int
-    """Number of rounds over which a variance is measured."""
-
-
-SCALES = {
-    "smoke": Scale(repetitions=10, rounds=40, draws=500),
-    "small": Scale(repetitions=100, rounds=1000, draws=20_000),
-    "paper": Scale(repetitions=400, rounds=2000, draws=100_000),
-}
 DEVICES = 10
 #: On the extreme channel, the second segment arrives from 10 devices 0.26 times per round.
 STUDY_CHANNELS = CHANNELS | {"extreme": -31.0}
@@ -71,13 +55,11 @@ LEVEL_SHARES = (0.2, 0.8)
 
 def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
     """The whole study as plain data."""
-    if scale not in SCALES:
-        raise RequestError(f"there is no scale {scale!r}; choose one of {', '.join(SCALES)}")
-    size = SCALES[scale]
+    size = convex_scale(scale)
     document: dict[str, Any] = _plain(
         {
             "scale": scale,
-            **asdict(size),
+            **size.model_dump(exclude={"name"}),
             "seed": seed,
             "devices": DEVICES,
             "noise_dbm": STUDY_CHANNELS,

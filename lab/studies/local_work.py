@@ -6,15 +6,12 @@ drift apart. The setting is that of `regimes` with the poor channel, all devices
 
 from __future__ import annotations
 
-from typing import Any
-
-from lab.reproduction.cells.cell import Cell
-from lab.reproduction.exhibits.exhibit import Table
-from lab.studies import standing
-from lab.studies.drawings import Line, line_figure
+from lab.cell import Cell
+from lab.drawing import Line, line_figure
+from lab.question import Answer, Picture, Question, Runs, Table, complete, spent
+from lab.scale import StudyScale
+from lab.studies.compare import close_words, each_seed, final_of, highest
 from lab.studies.regimes import METHODS, Regime
-from lab.studies.scale import StudyScale
-from lab.studies.study import Answer, Picture, Runs, Study, Titled, finished
 from slimfl.results.groups import title
 
 SETTING = Regime("poor", "same", 0.1)
@@ -25,24 +22,15 @@ COMPARED = {"slimfl": ("0.5x", "1.0x"), "vanilla-1.0x": ("1.0x",)}
 
 def runs_of(scale: StudyScale, method: str, multiple: float) -> list[Cell]:
     """A method with some number of steps per round, under every seed."""
-    return scale.each_seed(
-        method,
-        rounds=_rounds(scale, multiple),
-        **{
-            **METHODS[method],
-            **SETTING.changes,
-            "training__steps": _steps(scale, multiple),
-            "federation__evaluate_every": max(1, round(scale.evaluate_every / multiple)),
-        },
-    )
+    rounds, steps = _size(scale, multiple)
+    every = max(1, round(scale.evaluate_every / multiple))
+    changes = {**METHODS[method], **SETTING.changes, "training__steps": steps}
+    return each_seed(scale, method, rounds=rounds, federation__evaluate_every=every, **changes)
 
 
-def _rounds(scale: StudyScale, multiple: float) -> int:
-    return max(1, round(scale.rounds / multiple))
-
-
-def _steps(scale: StudyScale, multiple: float) -> int:
-    return max(1, round(scale.steps * multiple))
+def _size(scale: StudyScale, multiple: float) -> tuple[int, int]:
+    """Rounds, and steps per round."""
+    return max(1, round(scale.rounds / multiple)), max(1, round(scale.steps * multiple))
 
 
 def cells(scale: StudyScale) -> list[Cell]:
@@ -52,38 +40,39 @@ def cells(scale: StudyScale) -> list[Cell]:
 
 def answer(scale: StudyScale, runs: Runs) -> Answer:
     """Accuracy over steps per round."""
-    rows, lines = [], []
-    data: dict[str, dict[str, dict[int, float]]] = {}
+    rows, lines, data, sentences = [], [], {}, []
     for method, widths in COMPARED.items():
         for width in widths:
-            found = {m: _one(scale, method, width, m, runs) for m in MULTIPLES}
+            found = {
+                m: final_of(complete(runs, runs_of(scale, method, m)), width) for m in MULTIPLES
+            }
             known = {m: each for m, each in found.items() if each.by_seed}
             if not known:
                 continue
             name = f"{title(method)} at {width}"
-            lines.append(
-                Line(
-                    name,
-                    [scale.steps * m for m in known],
-                    [each.mean for each in known.values()],
-                    [each.deviation for each in known.values()],
-                    dashed=method != "slimfl",
-                )
-            )
+            steps = [scale.steps * m for m in known]
+            lines.append(Line(name, steps, [each.mean for each in known.values()],
+                              [each.deviation for each in known.values()],
+                              dashed=method != "slimfl"))  # fmt: skip
             data[name] = {f"{scale.steps * m:g}": dict(e.by_seed) for m, e in known.items()}
-            rows.append([name, *(str(each) if each.by_seed else "" for each in found.values())])
-    energy = [_sending_j(scale, m, runs) for m in MULTIPLES]
+            rows.append([name, *(e.brief if e.by_seed else "" for e in found.values())])
+            podium = highest({f"{scale.steps * m:g}": each for m, each in known.items()})
+            assert podium is not None
+            best, leads = podium
+            sentences.append(
+                f"{name}: the highest mean with {best} steps per round{close_words(leads)}."
+            )
+    energy = []
+    for multiple in MULTIPLES:
+        records = complete(runs, runs_of(scale, "slimfl", multiple))
+        energy.append(spent(records)["transmit energy"] if records else None)
     rows.append(["SlimFL, transmit energy, J", *("" if e is None else f"{e:.3f}" for e in energy)])
     headings = ["accuracy, %", *(f"{scale.steps * m:g} steps" for m in MULTIPLES)]
-    sentences = [_best_words(name, by_steps) for name, by_steps in data.items()]
     if data:
-        in_all = {_rounds(scale, m) * _steps(scale, m) for m in MULTIPLES}
-        fewest, most = (f"{number:,}" for number in (min(in_all), max(in_all)))
+        in_all = [rounds * steps for rounds, steps in (_size(scale, m) for m in MULTIPLES)]
         sentences.append(
-            f"The number of local steps in all is {most} in every case."
-            if fewest == most
-            else f"The number of local steps in all is between {fewest} and {most}, because the "
-            "rounds are whole."
+            f"The number of local steps in all is between {min(in_all):,} and {max(in_all):,}, "
+            "because the rounds are whole."
         )
     if energy[0] and energy[-1]:
         few, many = (f"{scale.steps * m:g}" for m in (MULTIPLES[0], MULTIPLES[-1]))
@@ -93,41 +82,15 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
         )
     pictures = []
     if lines:
-        drawn = line_figure(lines, "local steps per round", "accuracy, %",
-                            "alpha 0.1, poor channel", log=True)  # fmt: skip
+        where = "alpha 0.1, poor channel"
+        drawn = line_figure(lines, "local steps per round", "accuracy, %", where,
+                        log=True)  # fmt: skip
         pictures.append(Picture("steps", "Accuracy after as many local steps in all.", drawn))
-    table = Titled("steps", "Final accuracy by steps per round.", Table(headings, rows))
-    return Answer(sentences, [table], pictures, data)
+    table = Table("steps", "Final accuracy by steps per round.", headings, rows)
+    return Answer([table], [], sentences, pictures, data)
 
 
-def _best_words(name: str, by_steps: dict[str, dict[int, float]]) -> str:
-    """The number of steps with the highest mean, and those that are not told from it."""
-    podium = standing.podium([standing.Standing(s, seeds) for s, seeds in by_steps.items()])
-    assert podium is not None
-    also = f"; {podium.words}" if podium.words else ""
-    return (
-        f"{name}: the highest mean with {podium.best.method} steps per round ({podium.best} %)"
-        f"{also}."
-    )
-
-
-def _finished(scale: StudyScale, method: str, multiple: float, runs: Runs) -> list[Any]:
-    return finished(runs_of(scale, method, multiple), runs)
-
-
-def _one(
-    scale: StudyScale, method: str, width: str, multiple: float, runs: Runs
-) -> standing.Standing:
-    records = _finished(scale, method, multiple, runs)
-    return standing.final_standing(method, records, width)
-
-
-def _sending_j(scale: StudyScale, multiple: float, runs: Runs) -> float | None:
-    records = _finished(scale, "slimfl", multiple, runs)
-    return standing.sending_j(records) if records else None
-
-
-STUDY = Study(
+LOCAL_WORK = Question(
     "local-work",
     "How much to train between uploads",
     "How many local steps per round are best, if the number of steps in all is the same?",

@@ -7,39 +7,30 @@ knows every device's distance at all times; the learned one knows only what was 
 
 from __future__ import annotations
 
+from statistics import fmean, stdev
 from typing import Any
 
-from lab.reproduction.cells.cell import Cell
-from lab.reproduction.exhibits.exhibit import Table
-from lab.reproduction.judging.paired import Difference, difference
-from lab.studies import standing
-from lab.studies.drawings import Line, line_figure
-from lab.studies.rival_runs import DEVICES, Entry, runs_of
-from lab.studies.rival_runs import PER_DEVICE as WEIGHTED
-from lab.studies.scale import StudyScale
-from lab.studies.study import (
-    Answer,
-    Picture,
-    Runs,
-    Study,
-    Titled,
-    arrived_share,
-    finished,
-)
+from lab.cell import Cell
+from lab.drawing import Line, line_figure
+from lab.judge import gap_words, not_told_apart_words
+from lab.question import Answer, Picture, Question, Runs, Table, arrived_shares, complete
+from lab.scale import StudyScale
+from lab.studies.compare import WIDTHS, final_of, tell_apart
+from lab.studies.rivals import DEVICES, PER_DEVICE, Entry, runs_of
 from slimfl.results import RunRecord
+from slimfl.results.statistics import Paired, paired
 
 #: 2 m/s with 10 s between rounds: 20 m per round, across the cell and back in a run.
 MOVING = {"radio__speed_m_s": 2.0, "radio__round_s": 10.0}
 SCENES: dict[str, dict[str, Any]] = {"at rest": {}, "moving": MOVING}
+FIXED = "0.8 and 0.2 for all"
 SPLITS: dict[str, dict[str, Any]] = {
-    "0.8 and 0.2 for all": {},
+    FIXED: {},
     "best for all (the bound's D)": {"radio__split": "optimal"},
     "per device, by the bound": {"radio__split": "per-device"},
-    "per device, equal weights": WEIGHTED,
-    "learned, equal weights": {**WEIGHTED, "radio__split": "learned"},
+    "per device, equal weights": PER_DEVICE,
+    "learned, equal weights": {**PER_DEVICE, "radio__split": "learned"},
 }
-FIXED = "0.8 and 0.2 for all"
-WIDTHS = ("0.5x", "1.0x")
 #: Rounds over which deliveries are averaged in the picture.
 WINDOW = 10
 
@@ -57,46 +48,52 @@ def cells(scale: StudyScale) -> list[Cell]:
 
 def answer(scale: StudyScale, runs: Runs) -> Answer:
     """A table per scene, and how the learned split comes to deliver as much as the informed one."""
+    records = {
+        (scene, split): found
+        for scene in SCENES
+        for split in SPLITS
+        if (found := complete(runs, split_runs(scale, scene, split)))
+    }
+    finals = {(*key, w): final_of(some, w) for key, some in records.items() for w in WIDTHS}
+    contrasts: dict[Any, Paired] = {
+        key: contrast
+        for key, one in finals.items()
+        if key[1] != FIXED
+        and (base := finals.get((key[0], FIXED, key[2])))
+        and (contrast := paired(one.by_seed, base.by_seed))
+    }
+    told = tell_apart(contrasts)
     tables, sentences, pictures = [], [], []
-    data: dict[str, Any] = {}
+    data: dict[str, Any] = {scene: {} for scene in SCENES}
     for scene in SCENES:
-        rows, data[scene], lines, gaps = [], {}, [], []
-        by_split = {split: finished(split_runs(scale, scene, split), runs) for split in SPLITS}
-        reference = by_split[FIXED]
-        for split, records in by_split.items():
-            if not records:
-                continue
-            row = [split, str(len(records))]
+        rows, lines = [], []
+        for split in (s for s in SPLITS if (scene, s) in records):
+            some = records[scene, split]
+            row = [split, str(len(some))]
             for width in WIDTHS:
-                mine = standing.final_standing(split, records, width)
-                base = standing.final_standing("fixed", reference, width)
-                gap = difference(f"{split} at {width}", "fixed", mine.by_seed, base.by_seed)
-                row += [str(mine), "" if records is reference else standing.gap_words(gap)]
-                if gap is not None and records is not reference:
-                    gaps.append(gap)
-                data[scene].setdefault(split, {})[width] = dict(mine.by_seed)
-            shares = [arrived_share(records, segment) for segment in range(len(WIDTHS))]
-            rows.append([*row, *(f"{100 * share:.0f}" for share in shares)])
-            if records is not reference:
-                lines.append(_over_time(split, records, reference))
+                one = told.get((scene, split, width))
+                row += [finals[scene, split, width].brief, gap_words(one.contrast if one else None)]
+                by_seed = dict(finals[scene, split, width].by_seed)
+                data[scene].setdefault(split, {})[width] = by_seed
+            rows.append([*row, *(f"{100 * share:.0f}" for share in arrived_shares(some))])
+            if split != FIXED and (scene, FIXED) in records:
+                lines.append(_over_time(split, some, records[scene, FIXED]))
         headings = ["split", "seeds", "0.5x, %", "over 0.8 and 0.2", "1.0x, %", "over 0.8 and 0.2",
                     "segment 1 arrived, %", "segment 2 arrived, %"]  # fmt: skip
         name = scene.replace(" ", "-")
-        tables.append(Titled(name, f"Devices {scene}.", Table(headings, rows)))
+        tables.append(Table(name, f"Devices {scene}.", headings, rows))
         if lines:
-            sentences += [_delivered_words(scene, by_split), _accuracy_words(scene, gaps)]
-            pictures.append(
-                Picture(
-                    name,
-                    "Segments delivered per device and round, more than with 0.8 and 0.2 for all "
-                    f"under the same seed; devices {scene}, means over ten rounds. Bars are "
-                    "deviations over seeds.",
-                    line_figure(
-                        lines, "round", "more segments per device and round", f"devices {scene}"
-                    ),
-                )
+            sentences.append(
+                _accuracy_words(scene, {k: t for k, t in told.items() if k[0] == scene})
             )
-    return Answer([s for s in sentences if s], tables, pictures, data)
+            caption = (
+                f"Segments delivered per device and round, more than with {FIXED} under the same "
+                f"seed; devices {scene}, means over ten rounds. Bars are deviations over seeds."
+            )
+            drawn = line_figure(lines, "round", "more segments per device and round",
+                                f"devices {scene}")  # fmt: skip
+            pictures.append(Picture(name, caption, drawn))
+    return Answer(tables, [], sentences, pictures, data)
 
 
 def _over_time(split: str, records: list[RunRecord], reference: list[RunRecord]) -> Line:
@@ -106,16 +103,10 @@ def _over_time(split: str, records: list[RunRecord], reference: list[RunRecord])
     )
     seeds = sorted(mine.keys() & base.keys())
     more = [[a - b for a, b in zip(mine[s], base[s], strict=True)] for s in seeds]
-    windows = [standing.Standing(split, dict(enumerate(each))) for each in zip(*more, strict=True)]
-    rounds = len(records[0].lines)
-    ends = [min(WINDOW * (number + 1), rounds) for number in range(len(windows))]
-    return Line(
-        split,
-        ends,
-        [each.mean for each in windows],
-        [each.deviation for each in windows],
-        dashed=split.startswith("learned"),
-    )
+    windows = list(zip(*more, strict=True))
+    ends = [min(WINDOW * (i + 1), len(records[0].lines)) for i in range(len(windows))]
+    bars = [stdev(each) if len(each) > 1 else 0.0 for each in windows]
+    return Line(split, ends, list(map(fmean, windows)), bars, dashed=split.startswith("learned"))
 
 
 def _by_window(record: RunRecord) -> list[float]:
@@ -125,38 +116,20 @@ def _by_window(record: RunRecord) -> list[float]:
     return [sum(each) / (DEVICES * len(each)) for each in windows]
 
 
-def _delivered_words(scene: str, by_split: dict[str, list[RunRecord]]) -> str:
-    informed, learned = by_split["per device, equal weights"], by_split["learned, equal weights"]
-    fixed = by_split[FIXED]
-    if not (informed and learned and fixed):
-        return ""
-    said = [
-        " and ".join(f"{100 * arrived_share(some, segment):.0f}%" for segment in range(len(WIDTHS)))
-        for some in (learned, informed, fixed)
-    ]
-    return (
-        f"Devices {scene}: with a learned split segments 1 and 2 arrive from {said[0]} of the "
-        f"uploads; with a split that knows every distance from {said[1]}, with 0.8 and 0.2 for "
-        f"all from {said[2]}."
-    )
-
-
-def _accuracy_words(scene: str, gaps: list[Difference]) -> str:
+def _accuracy_words(scene: str, told: dict[Any, Any]) -> str:
     """Which splits are told apart from the one for all, or how far apart they can be."""
-    if not gaps:
-        return ""
-    told = [g for g in gaps if g.half_width is not None and abs(g.mean) > g.half_width]
-    if told:
-        listed = ", ".join(f"{g.larger} {standing.gap_words(g)}" for g in told)
-        return f"Devices {scene}, points of accuracy over 0.8 and 0.2 for all: {listed}."
-    widest = max(gaps, key=lambda g: standing.bound(g) or 0.0)
+    apart = [f"{k[1]} at {k[2]} {gap_words(t.contrast)}" for k, t in told.items() if t.apart]
+    if apart:
+        return f"Devices {scene}, points of accuracy over {FIXED}: {', '.join(apart)}."
+    key = max(told, key=lambda k: max(map(abs, told[k].contrast.interval(0.90) or (0.0,))))
     return (
-        f"Devices {scene}: the seeds tell no split apart from 0.8 and 0.2 for all in accuracy; "
-        f"{standing.bound_words(widest)} for every split, the least certain being {widest.larger}."
+        f"Devices {scene}: the seeds tell no split apart from {FIXED} in accuracy; "
+        f"{not_told_apart_words(told[key].contrast)} for every split, the least certain being "
+        f"{key[1]} at {key[2]}."
     )
 
 
-STUDY = Study(
+SPLIT = Question(
     "split",
     "How to split the power",
     "What is gained by a split per device, and can the server learn it from what arrives?",

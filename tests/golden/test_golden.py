@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.reproduction.cells import made_with
+from lab import made_with
 from slimfl import experiment as config
 from slimfl.round import Simulation
 

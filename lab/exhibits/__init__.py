@@ -1,0 +1,1 @@
+"""The paper's tables and figures, and two questions about its open points."""

@@ -1,1 +1,0 @@
-"""The runs of the reproduction, their progress, and their archive."""

@@ -1,1 +1,0 @@
-"""How the paper's claims are judged: the rule, paired differences, reasons, comparison."""
