@@ -12,7 +12,7 @@ import pytest
 
 from lab import plan
 from lab.catalogue import EXHIBITS, STUDIES
-from lab.cell import Cell
+from lab.cell import PAPERS_LINK, Cell
 from lab.scale import scale as scale_of
 from lab.scale import study_scale
 from slimfl import experiment as config
@@ -31,7 +31,11 @@ def cells_of(question):
 
 
 def test_a_run_has_the_same_name_as_ever():
-    made = {name: Cell(config.build(tree)).name for name, tree in FROZEN["runs"].items()}
+    made = {
+        # the table leaves out what was the default then, and rates were equal
+        name: Cell(config.build({**tree, "radio": {**PAPERS_LINK, **tree.get("radio", {})}})).name
+        for name, tree in FROZEN["runs"].items()
+    }
     assert [name for name, now in made.items() if name != now] == []
 
 
