@@ -18,7 +18,7 @@ UNDER_WAY := .venv/.installing
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all torture lint docs fragments packages bench sanitize clean data
+.PHONY: help run test test-all torture lint docs fragments packages reproduce study bench sanitize clean data
 .SUFFIXES:
 
 help:  ## show this list
@@ -55,6 +55,12 @@ fragments: $(STAMP)  ## regenerate the parts of README and docs that show code a
 
 packages:  ## install from the checkout, from a wheel, and from an sdist without a compiler
 	@PYTHON=$(PYTHON) bash .ci/packages
+
+reproduce: $(RUNS) data  ## reproduce the paper: python -m lab reproduce $(ARGS)
+	@$(BIN)/python -m lab reproduce $(ARGS)
+
+study: $(RUNS) data  ## answer our own questions: python -m lab study $(ARGS)
+	@$(BIN)/python -m lab study $(ARGS)
 
 bench: $(RUNS) data  ## compare the engines on this machine: python -m benchmarks $(ARGS)
 	@$(BIN)/python -m benchmarks $(ARGS)
