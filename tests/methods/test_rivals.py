@@ -49,6 +49,11 @@ def test_a_device_sends_its_whole_block_in_one_message(name, cap):
     assert max(assignment.widths) == cap
 
 
+@pytest.mark.parametrize(("name", "widths"), [("heterofl", (2,)), ("sheterofl", (0, 1, 2))])
+def test_heterofl_trains_its_widest_width_alone_and_sheterofl_all(name, widths):
+    assert method(name, WIDTHS).assign(device(2), 3, random_for(3)).widths == widths
+
+
 @pytest.mark.parametrize("name", sorted({*RIVALS, "exclusive"} - {"split-mix"}))
 @pytest.mark.parametrize("engine", ["torch", "native"])
 def test_every_rival_runs_and_learns_something(name, engine):
