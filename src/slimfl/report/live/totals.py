@@ -5,7 +5,7 @@ from collections import deque
 from statistics import fmean
 from typing import Any
 
-from slimfl.results.run_summary import LAST
+from slimfl.results.frames import LAST
 from slimfl.round import RoundRecord
 
 
