@@ -73,7 +73,7 @@ const places = (plot, s, state) => plot.xs[s.x[state.choice]];
 
 function curves(plot, state, colours, width) {
   const axis = plot.x[state.choice];
-  const range = state.zoom ?? extent(plot.series.flatMap((s) => places(plot, s, state)));
+  const range = state.zoom ?? plot.domain ?? extent(plot.series.flatMap((s) => places(plot, s, state)));
   const each = (s, i, key) => (s[key] ?? s.y)[i];
   return draw(colours, {
     width, height: plot.height,
@@ -156,7 +156,8 @@ function cells(columns, rows, codeOf, colours, box) {
     [canvas.width, canvas.height] = [columns, rows];
     const context = canvas.getContext("2d");
     for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) { context.fillStyle = colours[codeOf(i, j)] ?? "#0000"; context.fillRect(j, i, 1, 1); }
-    group.append(svg("image", { href: canvas.toDataURL(), ...box, preserveAspectRatio: "none", style: "image-rendering:pixelated" }));
+    const image = group.appendChild(svg("image", { href: canvas.toDataURL(), ...box, preserveAspectRatio: "none" }));
+    image.style.imageRendering = "pixelated";
     return group;
   }
   const paths = new Map(), [right, below] = [wide - (wide > 6), high - (high > 6)];
