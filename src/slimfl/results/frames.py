@@ -82,8 +82,8 @@ def recorded(lines: Sequence[RoundRecord]) -> pd.DataFrame:
     """What was recorded of some rounds, as it is named in metrics.jsonl."""
     seen = set().union(*(line.model_fields_set for line in lines))
     columns: dict[str, list[Any]] = {}
-    for key in RoundRecord.model_fields:
-        values = [getattr(line, key) for line in lines] if key in seen else []
+    for key in (key for key in RoundRecord.model_fields if key in seen):
+        values = [getattr(line, key) for line in lines]
         known = next((value for value in values if value is not None), None)
         if key in _COUNTED:
             columns[key] = [len(value) for value in values]
