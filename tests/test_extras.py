@@ -15,7 +15,7 @@ SOURCES = sorted((ROOT / "src" / "slimfl").rglob("*.py"))
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it():
-    assert why_missing("frames", "json") is None
+    assert why_missing("watch", "json") is None
     assert why_missing("x", "no_such_a", "json", "no_such_b") == (
         "no_such_a and no_such_b are not installed; run `pip install '.[x]'` in a checkout of "
         "slimfl"
@@ -41,7 +41,7 @@ def test_every_extra_that_the_code_asks_for_is_declared():
         and node.func.id in ("require", "why_missing")
         and isinstance(node.args[0], ast.Constant)
     ]
-    assert {"flower", "export", "watch", "ray", "frames", "huggingface"} <= {*asked}
+    assert {"flower", "export", "watch", "ray", "huggingface"} <= {*asked}
     assert {*asked} <= {*declared["optional-dependencies"]}
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import special, stats
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
@@ -17,7 +16,7 @@ from slimfl.report.explorer import explorer_page, write_explorer
 pytestmark = pytest.mark.browser
 
 START = {"noise_dbm": -40.0, "power_dbm": 23.0, "distance_m": 100.0, "path_loss_exponent": 2.5,
-         "fading": "rayleigh", "rician_k_db": 6.0, "nakagami_m": 2.0, "segments": 2, "rate": 1.5,
+         "fading": "rayleigh", "segments": 2, "rate": 1.5,
          "split": "share", "share": 0.8, "devices": 10}  # fmt: skip
 SETTINGS = {
     "the paper's poor channel": {},
@@ -33,14 +32,11 @@ SETTINGS = {
     "three": {"segments": 3, "split": "optimal", "rate": 0.8, "distance_m": 150},
     "five by hand": {"segments": 5, "rate": 0.4, "share": 0.5, "power_dbm": 10, "noise_dbm": -51.5},
     "no fading": {"fading": "none", "noise_dbm": -37},
-    "weak line of sight": {"fading": "rician", "rician_k_db": -10, "share": 0.75},
-    "line of sight": {"fading": "rician", "rician_k_db": 6, "segments": 4, "split": "optimal"},
-    "strong line of sight": {"fading": "rician", "rician_k_db": 20, "noise_dbm": -33},
-    "line of sight, hardly anything": {"fading": "rician", "rician_k_db": 12, "noise_dbm": -31},
-    "one-sided": {"fading": "nakagami", "nakagami_m": 0.5, "path_loss_exponent": 2.2},
-    "nakagami": {"fading": "nakagami", "nakagami_m": 3.3, "noise_dbm": -36, "share": 0.705},
-    "much diversity": {"fading": "nakagami", "nakagami_m": 20, "distance_m": 140, "segments": 3,
-                       "rate": 1.0, "split": "optimal"},
+    "line of sight": {"fading": "rician-6", "segments": 4, "split": "optimal"},
+    "strong line of sight": {"fading": "rician-15", "noise_dbm": -33},
+    "one-sided": {"fading": "nakagami-0.5", "path_loss_exponent": 2.2},
+    "diversity": {"fading": "nakagami-8", "distance_m": 140, "segments": 3, "rate": 1.0,
+                  "split": "optimal"},
     "far": {"distance_m": 1000, "path_loss_exponent": 3.0, "devices": 100},
     "loud": {"noise_dbm": -12, "devices": 3},
 }  # fmt: skip
@@ -76,6 +72,13 @@ def value(page: Any, selector: str) -> float:
     return float(page.find_element("css selector", selector).get_attribute("data-value"))
 
 
+def fading(choice: str) -> dict[str, Any]:
+    """The keys of a choice such as `rician-6`."""
+    name, _, number = choice.partition("-")
+    key = {"rician": "rician_k_db", "nakagami": "nakagami_m"}.get(name)
+    return {"fading": name} | ({key: float(number)} if key else {})
+
+
 def python_link(chosen: dict[str, Any]) -> tuple[RadioSection, Any]:
     """The same link by `slimfl.radio`."""
     from slimfl.radio import optimal_split
@@ -85,10 +88,12 @@ def python_link(chosen: dict[str, Any]) -> tuple[RadioSection, Any]:
     if chosen["split"] == "share" and count > 1:
         rest = np.array(optimal_split((rate,) * count)[1:])
         split = (chosen["share"], *((1 - chosen["share"]) * rest / rest.sum()).tolist())
-    keys = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "fading", "rician_k_db",
-            "nakagami_m")  # fmt: skip
+    keys = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent")
     section = RadioSection(
-        spectral_efficiency=rate, split=split, **{key: chosen[key] for key in keys}
+        spectral_efficiency=rate,
+        split=split,
+        **fading(chosen["fading"]),
+        **{key: chosen[key] for key in keys},
     )
     return section, signal(section, tuple((i,) for i in range(count)), count).coding
 
@@ -101,8 +106,10 @@ def test_the_numbers_are_those_of_python(browser, page_file, changed):
     section, coding = python_link(chosen)
     link, count = outage_link(section), chosen["segments"]
 
+    tabled = "-" in chosen["fading"]
+
     def close(number):
-        return pytest.approx(number, rel=1e-6, abs=1e-9)
+        return pytest.approx(number, rel=2e-4 if tabled else 1e-6, abs=1e-6 if tabled else 1e-9)
 
     assert value(page, "#ratio") == close(link.noise_to_power)
     probabilities = link.decoding_probabilities(coding)
@@ -111,39 +118,23 @@ def test_the_numbers_are_those_of_python(browser, page_file, changed):
         found = [value(page, cell) for cell in cells]
         thresholds = coding.thresholds(link.noise_to_power)
         assert found == [close(x) for x in (probabilities[i], thresholds[i], coding.split[i])]
-        assert page.find_element("css selector", cells[0]).text == f"{probabilities[i]:.4f}"
+        if not tabled:
+            assert page.find_element("css selector", cells[0]).text == f"{probabilities[i]:.4f}"
         [p] = link.decoding_probabilities(signal(section, (tuple(range(i + 1)),), count).coding)
         assert value(page, f"tr[data-key='vanilla-{i + 1}'] td:nth-child(3)") == close(p)
     d = inverse_probability_sum(probabilities)
     if d < 1e8:
-        assert value(page, "#slimfl-D") == pytest.approx(d, rel=1e-6)
+        assert value(page, "#slimfl-D") == pytest.approx(d, rel=1e-3 if tabled else 1e-6)
     advice = advise(section, [(i + 1) / count for i in range(count)], chosen["devices"])
     assert page.find_element("id", "method").get_attribute("data-value") == (
         "tie" if advice.is_tie else advice.method or "none"
     )
     said = page.execute_script("return document.getElementById('reason').textContent")
     for mine, theirs in zip(advice.reason.split("; "), said.split("; "), strict=True):
-        assert theirs.lower().startswith(mine.lower().split(" split")[0])
+        assert tabled or theirs.lower().startswith(mine.lower().split(" split")[0])
     if chosen["fading"] == "rayleigh":
         assert link.noise_to_power == noise_to_power(section)
     assert page.get_log("browser") == []
-
-
-def test_special_functions_against_scipy(browser, page_file):
-    page = opened(browser, page_file)
-    shapes, places = [0.5, 1.0, 2.7, 20.0, 400.0], [1e-6, 0.01, 0.5, 1.0, 3.0, 19.0, 45.0, 420.0]
-    pairs = [(a, x) for a in shapes for x in places]
-    found = page.execute_script(
-        "return arguments[0].map(([a, x]) => slimflExplorer.gammaQ(a, x))", pairs
-    )
-    expected = [float(special.gammaincc(a, x)) for a, x in pairs]
-    assert found == [pytest.approx(e, rel=1e-9, abs=1e-13) for e in expected]
-    pairs = [(k, y) for k in (0.01, 0.5, 4.0, 100.0) for y in (1e-6, 0.1, 1.0, 5.0, 60.0, 150.0)]
-    found = page.execute_script(
-        "return arguments[0].map(([k, y]) => slimflExplorer.marcumQ(k, y))", pairs
-    )
-    expected = [float(stats.ncx2.sf(2 * y, 2, 2 * k)) for k, y in pairs]
-    assert found == [pytest.approx(e, rel=1e-7, abs=1e-12) for e in expected]
 
 
 def test_an_arrow_key_moves_a_slider_and_the_numbers_follow(browser, page_file):
@@ -160,7 +151,7 @@ def test_an_arrow_key_moves_a_slider_and_the_numbers_follow(browser, page_file):
     assert "40.5" in page.find_element("css selector", "#controls output").text
 
 
-@pytest.mark.parametrize("changed", [{}, {"fading": "rician"}, {"fading": "nakagami"}], ids=str)
+@pytest.mark.parametrize("changed", [{}, {"fading": "rician-6"}], ids=str)
 def test_the_map_is_the_advice_of_every_place(browser, page_file, changed):
     page = opened(browser, page_file)
     choose(page, **START | changed)
@@ -170,7 +161,7 @@ def test_the_map_is_the_advice_of_every_place(browser, page_file, changed):
         for column in range(0, len(found["noises"]), 10):
             section = RadioSection(
                 noise_dbm=found["noises"][column], spectral_efficiency=found["rates"][row],
-                split="optimal-numeric", **changed,
+                split="optimal-numeric", **fading(changed.get("fading", "rayleigh")),
             )  # fmt: skip
             advice = advise(section, (0.5, 1.0), 10)
             slim, whole = advice.terms["slimfl"], advice.terms["vanilla-1.0x"]
@@ -187,7 +178,7 @@ def test_the_map_is_the_advice_of_every_place(browser, page_file, changed):
 
 def test_curves_and_the_map_are_there_for_the_right_number_of_segments(browser, page_file):
     page = opened(browser, page_file)
-    curves = "return document.querySelectorAll(`#${arguments[0]} .curve`).length"
+    curves = "return document.querySelectorAll(`#${arguments[0]} [aria-label=line] path`).length"
     shown = "return document.getElementById(arguments[0]).checkVisibility()"
     for segments, split, map_ in ((1, False, False), (2, True, True), (5, True, False)):
         choose(page, segments=segments, split="optimal")
@@ -229,16 +220,14 @@ def test_the_page_prints_the_command_that_gives_its_numbers(browser, page_file, 
     from slimfl.cli.app import app
 
     page = opened(browser, page_file)
-    choose(
-        page, **START | {"fading": "rician", "rician_k_db": 3, "segments": 3, "split": "optimal"}
-    )
+    choose(page, **START | {"fading": "rician-3", "segments": 3, "split": "optimal"})
     words = page.find_element("id", "command").text.replace("\\\n", " ").split()
     assert words[:2] == ["slimfl", "link"]
     done = CliRunner().invoke(app, [*words[1:], "--json", "--out", str(tmp_path)])
     document = json.loads(done.stdout)
     for i, p in enumerate(document["slimfl"]["decoding_probabilities"]):
         cell = f"tr[data-key='slimfl-{i + 1}'] td:nth-child(3)"
-        assert value(page, cell) == pytest.approx(p, rel=1e-6)
+        assert value(page, cell) == pytest.approx(p, rel=2e-4)
 
 
 def test_it_starts_with_the_link_of_the_command(browser, tmp_path):
@@ -250,7 +239,7 @@ def test_it_starts_with_the_link_of_the_command(browser, tmp_path):
     coding = signal(section, ((0,), (1,)), 2).coding
     expected = outage_link(section).decoding_probabilities(coding)
     found = [value(page, f"tr[data-key='slimfl-{i}'] td:nth-child(3)") for i in (1, 2)]
-    assert found == pytest.approx(expected.tolist(), rel=1e-6)
+    assert found == pytest.approx(expected.tolist(), rel=2e-4)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +264,7 @@ def test_the_page_is_alone(browser, page_file):
     names = "return performance.getEntriesByType('resource').map(e => e.name)"
     assert page.execute_script(names) == []
     assert page.get_log("browser") == []
-    assert "http:" not in page_file.read_text().replace("http://www.w3.org/2000/svg", "")
+    assert "http:" not in page_file.read_text().replace("http://www.w3.org/", "")
 
 
 @pytest.mark.parametrize("width", [360, 390, 900, 1400])

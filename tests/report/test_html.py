@@ -63,10 +63,9 @@ def test_the_page_loads_nothing(paper_runs, tmp_path):
             assert "url(" not in text
         else:
             named = set(re.findall(r"https?://[^\"' ]*", text))
-            assert named <= {"http://www.w3.org/2000/svg"}, "the name of SVG, not an address"
+            assert {name.split("/")[2] for name in named} <= {"www.w3.org"}, "names, not addresses"
             for call in ("fetch(", "XMLHttpRequest", "import(", "sendBeacon", "WebSocket", "eval("):
                 assert call not in text, attributes
-            assert "innerHTML" not in text
     (policy,) = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'")
     assert "http" not in policy
@@ -123,7 +122,7 @@ def test_settings_share_the_axis_of_values(make_run, tmp_path):
         name="b", curves={"1.0x": [0.8, 0.9]}, energy_j=3.0, experiment={"radio__channel": "good"}
     )
     plots = read([poor, good], tmp_path).json("slimfl-plots")
-    for kind, low, high in (("accuracy", 20, 90), ("energy", 0, 6), ("bits", 0, 4)):
+    for kind, low, high in (("accuracy", 20, 90), ("bits", 0, 4)):
         ranges = [p["range"] for key, p in plots.items() if key.rpartition("-")[0] == kind]
         assert len(ranges) == 2
         assert ranges[0] == ranges[1]
@@ -140,12 +139,12 @@ def test_several_settings_begin_with_a_table_of_them(make_run, tmp_path):
         ]
 
     poor = pair(0, "poor", [0.9, 0.9], [0.8, 0.798])
-    assert "id='overview-table'" not in write_report(poor, tmp_path / "one.html").read_text()
+    assert 'id="overview-table"' not in write_report(poor, tmp_path / "one.html").read_text()
     good = pair(1, "good", [0.8, 0.9], [0.8, 0.88])
     path = write_report([*poor, *good], tmp_path / "two.html")
     text = path.read_text()
-    assert text.index("id='overview-table'") < text.index("id='closing-table'")
-    rows = re.findall(r'<tr data-scene="([^"]*)">.*?<td>(.*?)</td>', text)
+    assert text.index('id="overview-table"') < text.index('id="closing-table"')
+    rows = re.findall(r'<tr data-scene="([^"]*)">.*?<td data-key="best.1.0x">(.*?)</td>', text)
     assert rows == [
         ("poor channel", "SlimFL 90.0 % (+10.1)"),
         ("good channel", "not told apart: SlimFL 85.0 %, Vanilla FL-1.0x 84.0 %"),
@@ -197,7 +196,7 @@ def test_every_section_is_there_and_described(paper_runs, tmp_path):
     assert [a["id"] for a in figures] == list(page.json("slimfl-plots"))
     kinds = [a["id"].rpartition("-")[0] for a in figures]
     assert kinds == [
-        "accuracy", "accuracy-cost", *["arrivals"] * 3, "delivered", "bits", "energy", "partition",
+        "accuracy", "accuracy-cost", *["arrivals"] * 3, "delivered", "bits", "partition",
     ]  # fmt: skip
     for words in (
         "2 seeds, preliminary",
@@ -229,7 +228,7 @@ def test_names_cannot_become_markup(make_run, tmp_path):
     assert "<script>alert" not in text
     page = Page(text)
     assert evil in page.text, "it reads as it was given"
-    assert sum(tag == "script" for tag, _ in page.elements) == 4
+    assert sum(tag == "script" for tag, _ in page.elements) == 5
     plots = page.json("slimfl-plots")
     assert evil in plots["accuracy-0"]["series"][0]["name"]
 
@@ -240,9 +239,8 @@ def test_long_runs_are_thinned_and_the_page_says_so(make_run, tmp_path):
     run.lines[:] = [first.model_copy(update={"round": i + 1}) for i in range(5000)]
     page = read([run], tmp_path)
     plots = page.json("slimfl-plots")
-    for key in ("accuracy-0", "energy-5"):
-        assert [len(xs) for xs in plots[key]["xs"]] == [POINTS]
-        assert len(plots[key]["series"][0]["y"]) == POINTS
+    assert [len(xs) for xs in plots["accuracy-0"]["xs"]] == [POINTS]
+    assert len(plots["accuracy-0"]["series"][0]["y"]) == POINTS
     assert {len(cells) for cells in plots["arrivals-2"]["cells"]} == {POINTS}
     assert page.json("slimfl-data")["thinned"] is True
     assert "at most 2,000 rounds" in page.text

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from slimfl.report import caveats, closing_table, compare_table
 from slimfl.report.pages.conclusions import conclusions_by_scene
-from slimfl.report.tables.number_format import plain
+from slimfl.report.tables import number
 from slimfl.results import expected_of, summarise
 
 
@@ -104,7 +104,7 @@ def test_the_mean_of_the_last_models_is_a_second_score(make_run):
     assert found.words in conclusions(runs)
     assert " ".join(found.words.split()) in " ".join(printed(closing_table(runs)).split())
     rows = summarise(runs).groups
-    assert rows[0].accuracy["1.0x"].final.mean == pytest.approx(0.75), "never instead of the last"
+    assert rows[0].accuracy_mean("1.0x") == pytest.approx(0.75), "never instead of the last"
     assert not summarise([make_run("vanilla-1.0x", curves={"1.0x": [0.5]})]).averaged
 
 
@@ -273,7 +273,7 @@ def test_a_channel_that_a_folder_names_is_not_imported_to_be_asked(make_run):
     ],
 )
 def test_numbers_have_no_powers_of_ten(value, text):
-    assert plain(value) == text
+    assert number(value) == text
 
 
 def test_the_closing_table_tells_epsilon_where_there_is_one(make_run):

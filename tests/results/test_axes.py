@@ -39,7 +39,7 @@ def lines_of(path):
 def test_every_axis_is_a_plain_sum(folder):
     [both] = group(find([folder]))
     axes = x_axes(both, [1, 4, 8])
-    assert [*axes] == ["rounds", "seconds", "joules", "bits"]
+    assert [*axes][:4] == ["rounds", "seconds", "joules", "bits"]
     for column, last in enumerate((1, 4, 8)):
         seconds = joules = bits = 0.0
         for seed in (0, 1):
@@ -74,11 +74,8 @@ def test_batteries_and_their_events(folder):
     summary = run_summary(record)
     first = next(line for line in lines if line["empty"] >= 1)
     half = next((line for line in lines if line["empty"] >= 4), None)
-    assert (summary.first_empty.round, summary.first_empty.clock_s) == (
-        first["round"],
-        first["clock_s"],
-    )
-    assert (summary.half_empty is None) == (half is None)
+    assert summary["first_empty"] == {key: first[key] for key in ("round", "clock_s")}
+    assert (summary["half_empty"] is None) == (half is None)
     assert json.dumps(summarise([record]).as_json())
 
 
@@ -104,11 +101,10 @@ def test_a_run_of_an_older_version_has_all_axes(folder, tmp_path):
 
 
 def test_the_table_of_time_and_energy_names_presets_and_events(folder):
-    from slimfl.report.tables.devices import time_and_energy
-    from slimfl.results.clock import clock_summaries
+    from slimfl.report.tables import clocks
 
-    headings, [row] = time_and_energy(clock_summaries(group(find([folder / "seed0"]))))
-    named = dict(zip(headings, row, strict=True))
+    [table] = clocks(group(find([folder / "seed0"])))
+    named = {column.heading: column.text(table.rows[0]) for column in table.columns}
     lines = lines_of(folder / "seed0")
     assert float(named["time s"]) == pytest.approx(lines[-1]["clock_s"], rel=1e-3)
     computing = sum(line["compute_energy_j"] for line in lines)

@@ -3,15 +3,15 @@
 import pytest
 
 from slimfl.results import group
-from slimfl.results.curves import POINTS, accuracy_curves, arrivals, energy_curve, thin
+from slimfl.results.curves import POINTS, arrivals, curve, thin
 
 
 def test_the_band_goes_from_the_lowest_seed_to_the_highest(paper_runs):
-    curve = accuracy_curves(group(paper_runs)[0])["0.5x"]
-    assert curve.rounds == [1, 2]
-    assert curve.low == pytest.approx([0.5, 0.6])
-    assert curve.mean == pytest.approx([0.55, 0.65])
-    assert curve.high == pytest.approx([0.6, 0.7])
+    found = curve(group(paper_runs)[0], "accuracy_0.5x")
+    assert found.index.tolist() == [1, 2]
+    assert found["low"].tolist() == pytest.approx([0.5, 0.6])
+    assert found["mean"].tolist() == pytest.approx([0.55, 0.65])
+    assert found["high"].tolist() == pytest.approx([0.6, 0.7])
 
 
 def test_a_curve_ends_where_its_shortest_seed_ends(make_run):
@@ -19,14 +19,14 @@ def test_a_curve_ends_where_its_shortest_seed_ends(make_run):
     short = make_run(seed=1, curves={"1.0x": [0.3]}, experiment={"rounds": 3})
     unborn = make_run(seed=2, curves={}, experiment={"rounds": 3})
     (both,) = group([long, short, unborn])
-    curve = accuracy_curves(both)["1.0x"]
-    assert curve.rounds == [1]
-    assert curve.mean == pytest.approx([0.2])
+    found = curve(both, "accuracy_1.0x")
+    assert found.index.tolist() == [1]
+    assert found["mean"].tolist() == pytest.approx([0.2])
 
 
 def test_energy_adds_up(make_run):
     (only,) = group([make_run()])
-    assert energy_curve(only).mean == [0.25, 0.5]
+    assert curve(only, "sending_j", so_far=True)["mean"].tolist() == [0.25, 0.5]
 
 
 def test_what_became_of_every_device(make_run):

@@ -7,7 +7,8 @@ from slimfl.devices import Population, write_devices
 from slimfl.errors import RequestError
 from slimfl.report import devices_tables
 from slimfl.report.pages.run_report import page
-from slimfl.results import delivery, device_summary, group, group_device_summaries, run_summary
+from slimfl.report.tables import devices
+from slimfl.results import delivery, device_summary, group, run_summary
 
 MISSING = {"offline": [3], "outage of segment 1": [1], "not able": [2]}
 LABELS = {"0.5x": [0.9, 0.1], "1.0x": [0.8, None]}
@@ -73,8 +74,8 @@ def test_every_task_of_an_asynchronous_device_counts(run):
         missing_tasks={"offline": 4, "no answer": 1, "outage of segment 1": 1},
     )
     assert delivery(counted.lines, 4).asked.tolist() == [8, 2, 2, 4]
-    assert run_summary(counted).segments[0].asked == 2 * (2 + 5)
-    assert run_summary(counted).missing["offline"] == 8
+    assert run_summary(counted)["segments"][0]["asked"] == 2 * (2 + 5)
+    assert run_summary(counted)["missing"]["offline"] == 8
     assert device_summary(counted).missing["offline"] == 8 / 16
     nobody_silent = {"silent": [], "silent_tasks": [], "missing_tasks": {}, "dropped_out": []}
     all_came = run(name="all came", experiment=asynchronous, missing={}, **nobody_silent)
@@ -82,7 +83,7 @@ def test_every_task_of_an_asynchronous_device_counts(run):
     assert device_summary(all_came).missing == {}
     older = run(name="older", experiment=asynchronous)
     assert delivery(older.lines, 4).asked.tolist() == [2, 2, 2, 2]
-    assert run_summary(older).segments[0].asked == 2 * 3
+    assert run_summary(older)["segments"][0]["asked"] == 2 * 3
 
 
 @pytest.mark.parametrize(
@@ -128,14 +129,16 @@ def test_accuracy_is_weighted_with_the_labels_that_devices_hold(run):
 
 def test_over_seeds_and_in_tables(run):
     records = [run(seed=0), run(seed=1, label_accuracy={"0.5x": [0.7, 0.1]})]
-    [row] = group_device_summaries(group(records))
+    missing, fairness = devices(group(records))
     first, second = (device_summary(record).accuracy["heard least"]["0.5x"] for record in records)
-    assert row.accuracy["heard least"]["0.5x"].mean == pytest.approx((first + second) / 2)
+    half = next(row for row in fairness.as_json() if row["width"] == "0.5x")
+    assert half["heard least"] == pytest.approx((first + second) / 2)
+    assert missing.as_json()[0]["offline"] == 0.25
+    assert missing.csv().splitlines()[0].startswith("method,scene,not able,offline")
     assert len(devices_tables(records)) == 2
     html = page(records)
-    assert "missing-table" in html
-    assert html.count("<svg") >= 1
-    assert "device 3, capped, 200 m, heard in 0% of rounds" in html
+    assert 'id="missing-table"' in html
+    assert 'id="cell-' in html
 
 
 def test_runs_of_devices_that_are_alike_have_no_such_row(make_run):

@@ -11,7 +11,6 @@ from slimfl.cli.output import Json, show, show_json
 EXTRAS = {
     "watch": ("starlette", "uvicorn"),
     "export": ("onnx", "onnxruntime", "onnxscript"),
-    "frames": ("pandas",),
     "huggingface": ("datasets",),
     "waveform": ("sionna",),
     "ray": ("ray",),

@@ -16,8 +16,7 @@ from slimfl.report.figures import (
 )
 from slimfl.report.pages.conclusions import caveats, conclusions_by_scene
 from slimfl.report.pages.run_report import write_report
-from slimfl.report.tables.console import closing_table, compare_table
-from slimfl.report.tables.devices import clock_tables, devices_tables
+from slimfl.report.tables import clock_tables, closing_table, compare_table, devices_tables
 
 __all__ = [
     "accuracy_figure",

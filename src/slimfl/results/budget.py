@@ -6,17 +6,16 @@ Vanilla FL run per width, all of which send in every round.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from slimfl.results.energy import sending_energy_j
+import pandas as pd
+
+from slimfl.results.frames import LAST, accuracy_over
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import LAST, accuracy_over
 from slimfl.results.statistics import Paired, paired
-from slimfl.round import RoundRecord
 
 
 @dataclass(frozen=True)
@@ -30,36 +29,22 @@ class Stopped:
     share of the tests as SlimFL's final accuracy is the mean of."""
 
 
-def transmit_energy_j(line: RoundRecord) -> float:
-    """What all devices sent with in a round, also in uploads that were cut off."""
-    return sending_energy_j([line])
+def at_budget_of(slim: RunRecord, vanilla: Sequence[RunRecord]) -> Stopped | None:
+    """Stop one Vanilla FL run per width, all with the same seed, at SlimFL's transmit energy.
 
-
-def at_budget_of(
-    slim: RunRecord,
-    vanilla: Sequence[RunRecord],
-    spent: Callable[[RoundRecord], float] = transmit_energy_j,
-    share: float = 1.0,
-) -> Stopped | None:
-    """Stop one Vanilla FL run per width at the budget of a SlimFL run; None if nothing is tested.
-
-    Args:
-        slim: The run whose spending is the budget.
-        vanilla: One run per width with the same seed.
-        spent: What a round spends.
-        share: The part of SlimFL's spending that is the budget.
+    None if nothing was tested by then.
     """
-    budget = share * sum(map(spent, slim.lines)) * (1 + 1e-9)
     window = LAST / max(LAST, len(slim.evaluated))
-    rounds = zip(*(run.lines for run in vanilla), strict=False)
-    together = [sum(map(spent, lines)) for lines in rounds]
-    affordable = sum(total <= budget for total in itertools.accumulate(together))
-    accuracy: dict[str, float] = {}
-    for run in vanilla:
-        tested = [line for line in run.evaluated if line.round <= affordable]
-        # accuracy rises: a window as long as SlimFL's would reach further back in a shorter run
-        late = tested[-max(1, round(window * len(tested))) :]
-        accuracy |= {width: reached.final for width, reached in accuracy_over(late).items()}
+    budget = slim.rounds["sending_j"].sum() * (1 + 1e-9)
+    spent = [run.rounds["sending_j"] for run in vanilla]
+    together = pd.concat(spent, axis=1, join="inner").sum(axis=1)
+    affordable = int((together.cumsum() <= budget).sum())
+    # accuracy rises: a window as long as SlimFL's would reach further back in a shorter run
+    accuracy = {
+        width: reached["final"]
+        for run in vanilla
+        for width, reached in accuracy_over(run, affordable, window).items()
+    }
     if not affordable or not accuracy:
         return None
     return Stopped(affordable, len(together), accuracy)
@@ -109,10 +94,10 @@ def compare_at_budget(
                 stopped[seed], own[seed] = found, run
     if not stopped:
         return None
-    final = {seed: accuracy_over(run.evaluated) for seed, run in own.items()}
+    final = {seed: accuracy_over(run, len(run.lines)) for seed, run in own.items()}
     lead, reached = {}, {}
     for width in next(iter(stopped.values())).accuracy:
-        ours = {s: 100 * a[width].final for s, a in final.items() if width in a}
+        ours = {s: 100 * a[width]["final"] for s, a in final.items() if width in a}
         theirs = {s: 100 * each.accuracy[width] for s, each in stopped.items()}
         difference = paired(ours, theirs)
         if difference is not None:
@@ -122,7 +107,7 @@ def compare_at_budget(
         slim=slim.name,
         vanilla=name,
         scene=scene,
-        energy_j=fmean(sum(map(transmit_energy_j, run.lines)) for run in own.values()),
+        energy_j=fmean(run.rounds["sending_j"].sum() for run in own.values()),
         rounds=fmean(each.rounds for each in stopped.values()),
         of_rounds=next(iter(stopped.values())).of_rounds,
         reached=reached,

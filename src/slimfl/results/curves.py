@@ -1,16 +1,17 @@
-"""Quantities over the rounds as plain lists for plots: bands, sums, arrivals."""
+"""Quantities over the rounds for plots: bands over seeds, positions on other axes, arrivals."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
-from slimfl.results.energy import round_energy_j
+from slimfl.results.energy import energy_words
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
-from slimfl.round import RoundRecord
 
 #: Maximum number of points; more would only make a page slow.
 POINTS = 2000
@@ -21,15 +22,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A quantity over rounds: the mean over seeds, and the lowest and highest seed."""
+class Axis:
+    """Positions on an x-axis, one per requested round."""
 
-    rounds: list[int]
-    mean: list[float]
-    low: list[float]
-    high: list[float]
-    thinned: bool
-    """True if rounds were left out to limit the number of points."""
+    name: str
+    title: str
+    values: list[float]
+    """The mean over the seeds that have begun."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +42,88 @@ class Arrivals:
     thinned: bool
 
 
-def accuracy_curves(group: Group) -> dict[str, Curve]:
-    """The accuracy of every evaluated width."""
-    widths = dict.fromkeys(
-        width for run in group.runs for line in run.evaluated for width in line.accuracy
+@dataclass(frozen=True)
+class BatteryLine:
+    """The total charge of all batteries over the rounds, starting with full ones."""
+
+    rounds: list[int]
+    seconds: list[float]
+    left_share: list[float]
+    """Share of the initial charge of all batteries."""
+    empty: list[int]
+    """Number of devices with an empty battery."""
+
+
+def curve(group: Group, key: str, *, so_far: bool = False) -> pd.DataFrame:
+    """A column of the rounds over the seeds: `mean`, `low` and `high` by round.
+
+    Args:
+        group: The runs; those that have not begun are ignored.
+        key: A column of `RunRecord.rounds`.
+        so_far: The sum up to each round.
+    """
+    seeds = [run.rounds[key].dropna() for run in group.runs if key in run.rounds]
+    seeds = [values.cumsum() if so_far else values for values in seeds if len(values)]
+    if not seeds:
+        return pd.DataFrame(columns=["mean", "low", "high"])
+    # the rounds that all seeds have, as a mean over changing seeds would jump
+    table = pd.concat(seeds, axis=1, join="inner").astype(float)
+    return pd.DataFrame(
+        {"mean": table.mean(axis=1), "low": table.min(axis=1), "high": table.max(axis=1)}
     )
+
+
+def width_curves(group: Group, what: str) -> dict[str, pd.DataFrame]:
+    """`accuracy`, `loss` or `training_loss` of every width that has one."""
+    found = {width: curve(group, f"{what}_{width}") for width in group.runs[0].width_names}
+    return {width: table for width, table in found.items() if len(table)}
+
+
+def x_axes(group: Group, rounds: Sequence[int]) -> dict[str, Axis]:
+    """The positions of these rounds on every axis; every seed must have all of them.
+
+    Joules are those of computing and sending together. The title names the energy presets, as they
+    differ by two orders of magnitude.
+    """
+    begun = [run.rounds for run in group.runs if run.lines]
+    chosen = list(rounds)
+
+    def mean(positions: list[pd.Series]) -> list[float]:
+        table = pd.concat(positions, axis=1, join="inner")
+        found: list[float] = table.mean(axis=1).loc[chosen].tolist()
+        return found
+
+    def so_far(key: str) -> list[float]:
+        return mean([table[key].cumsum() for table in begun])
+
+    joules = f"joules of all devices ({energy_words(group.runs)})"
     return {
-        width: _curve(
-            [{line.round: line.accuracy[width] for line in run.evaluated} for run in group.runs]
+        axis.name: axis
+        for axis in (
+            Axis("rounds", "rounds", [float(round) for round in chosen]),
+            Axis("seconds", "virtual seconds", mean([table["clock_s"] for table in begun])),
+            Axis("joules", joules, so_far("energy_j")),
+            Axis("bits", "bits sent by all devices", [8e6 * mb for mb in so_far("sent_mb")]),
+            Axis("sending", "joules sent by all devices", so_far("sending_j")),
+            Axis("airtime", "seconds on the air, of all devices", so_far("airtime_s")),
         )
-        for width in widths
     }
 
 
-def energy_curve(group: Group) -> Curve:
-    """The transmit energy spent up to each round, in joules."""
-    return _curve([_running(run.lines, _sending_j) for run in group.runs])
-
-
-def loss_curves(group: Group, key: str) -> dict[str, Curve]:
-    """`loss` (on the test set) or `training_loss` of every width that has one."""
-    widths = dict.fromkeys(w for run in group.runs for line in run.lines for w in line[key])
-    curves = {width: _curve([_losses(run, key, width) for run in group.runs]) for width in widths}
-    return {width: curve for width, curve in curves.items() if curve.rounds}
-
-
-def costs_until(group: Group, rounds: Sequence[int]) -> dict[str, list[float]]:
-    """The costs up to each of these rounds: the mean over the seeds that have begun."""
-    parts: dict[str, Callable[[RoundRecord], float]] = {
-        "energy_j": _sending_j,
-        "airtime_s": lambda line: line.airtime_s,
-        "sent_mb": lambda line: sum(line.bits_sent) / 8e6,
-    }
-    begun = [run.lines for run in group.runs if run.lines]
-    means = {}
-    for name, value in parts.items():
-        sums = [_running(lines, value) for lines in begun]
-        means[name] = [sum(each[r] for each in sums) / len(sums) for r in rounds]
-    return means
-
-
-def _sending_j(line: RoundRecord) -> float:
-    return round_energy_j(line, computing=False)
+def battery_line(run: RunRecord) -> BatteryLine | None:
+    """The batteries of one run; None if its devices have none."""
+    devices = run.devices
+    if devices is None or not np.isfinite(devices.battery_j).any():
+        return None
+    left = np.where(np.isfinite(devices.battery_j), devices.battery_j, 0.0)
+    full = left.sum()
+    shares, empty = [1.0], [int((devices.battery_j <= 0).sum())]
+    for line in run.lines:
+        left[line.drained or []] = line.battery_left_j or []
+        shares.append(float(left.sum() / full) if full else 0.0)
+        empty.append(line.empty or 0)
+    clock = run.rounds["clock_s"]
+    return BatteryLine([0, *clock.index.tolist()], [0.0, *clock.tolist()], shares, empty)
 
 
 def arrivals(run: RunRecord) -> Arrivals:
@@ -119,31 +158,3 @@ def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:
         return list(values), False
     picked = np.linspace(0, len(values) - 1, limit).round().astype(int)
     return [values[i] for i in picked], True
-
-
-def _losses(run: RunRecord, key: str, width: str) -> dict[int, float]:
-    """Losses by round; a diverged network or a round without training has none."""
-    found = ((line.round, line[key].get(width)) for line in run.lines)
-    return {round: value for round, value in found if value is not None}
-
-
-def _running(lines: list[RoundRecord], value: Callable[[RoundRecord], Any]) -> dict[int, float]:
-    sums = accumulate(float(value(line)) for line in lines)
-    return dict(zip((line.round for line in lines), sums, strict=True))
-
-
-def _curve(seeds: list[dict[int, float]]) -> Curve:
-    """Over the rounds that all seeds have, as a mean over changing seeds would jump."""
-    begun = [values for values in seeds if values]
-    common = [r for r in begun[0] if all(r in values for values in begun)] if begun else []
-    if not common:
-        return Curve([], [], [], [], False)
-    rounds, thinned = thin(common, POINTS)
-    table = np.array([[values[r] for r in rounds] for values in begun])
-    return Curve(
-        rounds,
-        table.mean(axis=0).tolist(),
-        table.min(axis=0).tolist(),
-        table.max(axis=0).tolist(),
-        thinned,
-    )

@@ -14,10 +14,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.results.groups import Group
+from slimfl.results.frames import LAST
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import LAST
-from slimfl.results.seed_summary import Spread
 from slimfl.round import RoundRecord
 from slimfl.round.reasons import NOT_ABLE
 
@@ -60,17 +58,6 @@ class DeviceSummary:
     """Number of devices that were asked and never heard."""
 
 
-@dataclass(frozen=True)
-class GroupDeviceSummary:
-    """The same over the seeds of a group."""
-
-    name: str
-    scene: str
-    missing: dict[str, Spread]
-    accuracy: dict[str, dict[str, Spread]]
-    never_heard: Spread
-
-
 def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
     """How often each device was asked, and heard."""
     asked, heard = np.zeros(devices, np.int64), np.zeros(devices, np.int64)
@@ -107,42 +94,6 @@ def device_summary(record: RunRecord) -> DeviceSummary | None:
         accuracy=_accuracy(record, told),
         never_heard=int(((told.asked > 0) & (told.heard == 0)).sum()),
     )
-
-
-def group_device_summaries(groups: Sequence[Group]) -> list[GroupDeviceSummary]:
-    """The summaries of all groups that have one."""
-    found = []
-    for group in groups:
-        rows = [row for row in map(device_summary, group.runs) if row is not None]
-        if not rows:
-            continue
-        reasons = sorted({why for row in rows for why in row.missing})
-        found.append(
-            GroupDeviceSummary(
-                group.name,
-                group.scene,
-                {why: _spread([row.missing.get(why, 0.0) for row in rows]) for why in reasons},
-                _accuracies(rows),
-                _spread([row.never_heard for row in rows]),
-            )
-        )
-    return found
-
-
-def _accuracies(rows: Sequence[DeviceSummary]) -> dict[str, dict[str, Spread]]:
-    kinds = dict.fromkeys(kind for row in rows for kind in row.accuracy)
-    made: dict[str, dict[str, Spread]] = {}
-    for kind in kinds:
-        known = [row.accuracy[kind] for row in rows if kind in row.accuracy]
-        widths = dict.fromkeys(width for each in known for width in each)
-        made[kind] = {w: _spread([each[w] for each in known if w in each]) for w in widths}
-    return made
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    spread = Spread.of(values)
-    assert spread is not None
-    return spread
 
 
 def _accuracy(record: RunRecord, told: Delivery) -> dict[str, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""The energy of a run's rounds in joules, and the presets behind it."""
+"""The energy of rounds in joules: sending includes cut-off uploads, computing is apart."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def round_energy_j(line: RoundRecord, computing: bool = True) -> float:
 
 
 def sending_energy_j(lines: Iterable[RoundRecord]) -> float:
-    """The energy of all sending in some rounds, also of uploads that were cut off."""
+    """The energy of all sending in some rounds."""
     return sum(round_energy_j(line, computing=False) for line in lines)
 
 
@@ -31,8 +31,14 @@ def energy_presets(run: RunRecord) -> list[str]:
     return [default] if run.devices is None else presets_used(run.devices, default)
 
 
-def energy_words(run: RunRecord, computing: bool = True) -> str:
-    """How the joules of a run are counted, for the title of a figure or a table."""
+def energy_words(runs: Iterable[RunRecord]) -> str:
+    """How the joules of some runs are counted; computing only if all of them recorded it."""
+    begun = [run for run in runs if run.lines]
+    computing = all(map(computing_counted, begun))
+    return "; ".join(dict.fromkeys(_words(run, computing) for run in begun))
+
+
+def _words(run: RunRecord, computing: bool) -> str:
     section = run.experiment.energy
     sending = "sending: radiated"
     if section.amplifier_efficiency != 1 or section.circuit_power_w:

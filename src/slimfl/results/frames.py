@@ -1,18 +1,25 @@
-"""Runs as tables: one row per round or one row per run, for pandas."""
+"""Runs as pandas frames: one row per round, or one row per run.
+
+Values per width are columns such as `accuracy_0.5x`, values per segment `delivered_1` and so on.
+Lists of devices become their lengths.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from statistics import fmean, pstdev
+from typing import Any
+
+import pandas as pd
 
 from slimfl.experiment.short_names import short_name
-from slimfl.extras import require
-from slimfl.results.energy import sending_energy_j
+from slimfl.results.energy import round_energy_j, sending_energy_j
+from slimfl.results.groups import flat_settings
 from slimfl.results.records import RunRecord
 from slimfl.round import RoundRecord
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+#: The number of last evaluated rounds whose mean is the final accuracy.
+LAST = 10
 
 #: A row of a table, by column.
 Row = dict[str, Any]
@@ -25,50 +32,45 @@ _SEGMENTS = ("delivered", "bits_sent", "bits_decoded", "bits_dropped")
 _CIRCUMSTANCES = {"method", "seed", "engine", "device", "threads", "track", "callbacks", "data.dir"}
 
 
-def round_rows(records: Sequence[RunRecord]) -> list[Row]:
+def frame(rows: Any) -> pd.DataFrame:
+    """Rows as a data frame."""
+    return pd.DataFrame(rows)
+
+
+def round_rows(records: Sequence[RunRecord]) -> pd.DataFrame:
     """One row per round, with the method, the seed and other settings that differ."""
-    varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
-    return [
-        {**_which(record), **settings, **_round(line)}
-        for record, settings in zip(records, varied, strict=True)
-        for line in record.lines
-    ]
+    parts = []
+    for record, settings in zip(records, varied_settings(records), strict=True):
+        part = recorded(record.lines)
+        for place, (key, value) in enumerate((_which(record) | settings).items()):
+            part.insert(place, key, [value] * len(part))
+        parts.append(part)
+    filled = [part for part in parts if len(part)] or parts
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
 
 def run_rows(records: Sequence[RunRecord]) -> list[Row]:
     """One row per run: its last accuracies and its costs."""
-    varied = varied_settings([record.experiment.model_dump(mode="json") for record in records])
-    rows = []
-    for record, settings in zip(records, varied, strict=True):
-        last = record.evaluated[-1].accuracy if record.evaluated else {}
-        rows.append(
-            {
-                **_which(record),
-                **settings,
-                "rounds": len(record.lines),
-                **{f"accuracy_{width}": value for width, value in last.items()},
-                "airtime_s": sum(line.airtime_s for line in record.lines),
-                "energy_j": sending_energy_j(record.lines),
-            }
-        )
-    return rows
+    return [
+        {
+            **_which(record),
+            **settings,
+            "rounds": len(record.lines),
+            **{
+                f"accuracy_{width}": value
+                for line in record.evaluated[-1:]
+                for width, value in line.accuracy.items()
+            },
+            "airtime_s": sum(line.airtime_s for line in record.lines),
+            "energy_j": sending_energy_j(record.lines),
+        }
+        for record, settings in zip(records, varied_settings(records), strict=True)
+    ]
 
 
-def frame(rows: Sequence[Row]) -> DataFrame:
-    """Rows as a pandas data frame."""
-    require("frames", "pandas")
-    import pandas
-
-    return pandas.DataFrame(list(rows))
-
-
-def varied_settings(trees: Sequence[dict[str, Any]]) -> list[Row]:
-    """For each experiment, the settings that differ between them.
-
-    >>> varied_settings([{"data": {"alpha": 1.0}, "rounds": 3}, {"data": {"alpha": 0.1}}])
-    [{'alpha': 1.0, 'rounds': 3}, {'alpha': 0.1, 'rounds': None}]
-    """
-    flats = [dict(_flat(tree)) for tree in trees]
+def varied_settings(records: Sequence[RunRecord]) -> list[Row]:
+    """For each run, the settings of its experiment that differ between the runs."""
+    flats = [flat_settings(record.experiment) for record in records]
     keys = dict.fromkeys(key for flat in flats for key in flat if key not in _CIRCUMSTANCES)
     varied = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
     if "radio.channel" in varied and all(flat["radio.channel"] != "custom" for flat in flats):
@@ -76,33 +78,73 @@ def varied_settings(trees: Sequence[dict[str, Any]]) -> list[Row]:
     return [{short_name(key): flat.get(key) for key in varied} for flat in flats]
 
 
+def recorded(lines: Sequence[RoundRecord]) -> pd.DataFrame:
+    """What was recorded of some rounds, as it is named in metrics.jsonl."""
+    seen = set().union(*(line.model_fields_set for line in lines))
+    columns: dict[str, list[Any]] = {}
+    for key in (key for key in RoundRecord.model_fields if key in seen):
+        values = [getattr(line, key) for line in lines]
+        known = next((value for value in values if value is not None), None)
+        if key in _COUNTED:
+            columns[key] = [len(value) for value in values]
+        elif key in _SEGMENTS:
+            for segment in range(len(known or ())):
+                columns[f"{key}_{segment + 1}"] = [value[segment] for value in values]
+        elif hasattr(known, "keys"):
+            parts = [dict(value.items()) if value else {} for value in values]
+            for name in dict.fromkeys(name for part in parts for name in part):
+                inner = [part.get(name) for part in parts]
+                if all(map(_is_plain, inner)):
+                    columns[f"{key}_{name}"] = inner
+        elif known is not None and _is_plain(known):
+            columns[key] = values
+    return pd.DataFrame(columns)
+
+
+def rounds_of(record: RunRecord) -> pd.DataFrame:
+    """The rounds of a run by their number, with the quantities that every table counts alike.
+
+    `sending_j` includes uploads that were cut off, `energy_j` here also computing where it was
+    counted; `asked` is how often a device was asked; `clock_s` is there for older versions, too.
+    """
+    lines = record.lines
+    table = recorded(lines)
+    table["sending_j"] = [round_energy_j(line, computing=False) for line in lines]
+    table["energy_j"] = [round_energy_j(line) for line in lines]
+    table["sent_mb"] = [sum(line.bits_sent) / 8e6 for line in lines]
+    table["asked"] = [line.asked for line in lines]
+    # Older versions recorded no clock. Their devices computed in no time and sent in parallel for
+    # equally long, so a round lasted as long as one upload.
+    lasted = pd.Series([line.airtime_s / max(len(line.devices), 1) for line in lines], dtype=float)
+    clock = table.get("clock_s", lasted.cumsum())
+    table["clock_s"] = clock.fillna(lasted.cumsum())
+    table.index = pd.Index([line.round for line in lines], name="round", dtype="int64")
+    return table
+
+
+def accuracy_over(
+    record: RunRecord, rounds: int, window: float = 1.0
+) -> dict[str, dict[str, float]]:
+    """What a run had reached after some rounds, by width; empty if nothing was tested.
+
+    Args:
+        record: The run.
+        rounds: The number of rounds that count.
+        window: The share of the tests, at most `LAST`, whose mean is the final accuracy.
+    """
+    found = {}
+    for width in record.width_names:
+        column = record.rounds.get(f"accuracy_{width}", pd.Series(dtype=float))
+        tested = column.loc[:rounds].dropna().tolist()
+        if tested:
+            last = tested[-max(1, round(window * len(tested))) :][-LAST:]
+            found[width] = {"final": fmean(last), "deviation": pstdev(last), "best": max(tested)}
+    return found
+
+
 def _which(record: RunRecord) -> Row:
     return {"method": record.experiment.method, "seed": record.experiment.seed}
 
 
-def _round(line: RoundRecord) -> Row:
-    """The numbers of one round; fields of later versions appear under their own name."""
-    row: Row = {}
-    for key, value in line.items():
-        if key in _COUNTED:
-            row[key] = len(value)
-        elif key in _SEGMENTS:
-            row |= {f"{key}_{number}": one for number, one in enumerate(value, 1)}
-        elif isinstance(value, dict):
-            row |= {f"{key}_{name}": one for name, one in value.items() if _is_plain(one)}
-        elif _is_plain(value):
-            row[key] = value
-    return row
-
-
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def _flat(tree: dict[str, Any], where: str = "") -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
-    for key, value in tree.items():
-        pairs += (
-            _flat(value, f"{where}{key}.") if isinstance(value, dict) else [(where + key, value)]
-        )
-    return pairs

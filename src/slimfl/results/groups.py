@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimfl.experiment import CHANNELS, OWN
+from slimfl.experiment import CHANNELS, OWN, Experiment
 from slimfl.experiment.naming import module_of
 from slimfl.results.records import RunRecord
 
@@ -142,7 +142,7 @@ def channel_words(record: RunRecord) -> str:
 
 
 def _compared(record: RunRecord) -> Flat:
-    flat = dict(_flatten(record.experiment.model_dump(mode="json")))
+    flat = flat_settings(record.experiment)
     for key in _NOT_COMPARED:
         flat.pop(key, None)
     if flat.get("radio.split") not in ("per-device", "learned", "optimal-numeric"):
@@ -158,12 +158,17 @@ def _compared(record: RunRecord) -> Flat:
     return flat
 
 
-def _flatten(tree: dict[str, Any], where: str = "") -> Iterable[tuple[str, Any]]:
+def flat_settings(experiment: Experiment) -> Flat:
+    """Every key of an experiment under its dotted name."""
+    return _flat(experiment.model_dump(mode="json"))
+
+
+def _flat(tree: Flat, where: str = "") -> Flat:
+    found: Flat = {}
     for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{where}{key}.")
-        else:
-            yield where + key, value
+        inner = _flat(value, f"{where}{key}.") if isinstance(value, dict) else {where + key: value}
+        found |= inner
+    return found
 
 
 def _varied(flats: Sequence[Flat]) -> list[str]:

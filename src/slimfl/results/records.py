@@ -1,10 +1,12 @@
 """The contents of a run folder, read once: the only access of reports to runs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slimfl.devices import Population
 from slimfl.errors import RequestError
@@ -13,6 +15,9 @@ from slimfl.methods import method_names
 from slimfl.round import RoundRecord, RunFolder
 from slimfl.runs import own as own_objects
 from slimfl.runs.storage.run_folder import EXPERIMENT
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,13 @@ class RunRecord:
     def dataset_name(self) -> str:
         """The dataset as the experiment names it, or as its author named an object."""
         return self.own.get("dataset", {}).get("name", self.experiment.data.dataset)
+
+    @cached_property
+    def rounds(self) -> DataFrame:
+        """One row per round, by its number; see `frames.rounds_of`."""
+        from slimfl.results.frames import rounds_of
+
+        return rounds_of(self)
 
     @property
     def evaluated(self) -> list[RoundRecord]:

@@ -6,19 +6,106 @@ paper calls that Vanilla FL-1.5x. It is not a run but the sum of runs, each with
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from functools import reduce
-from statistics import fmean
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
 from typing import Any
+
+import pandas as pd
 
 from slimfl.methods import vanilla_all_name, vanilla_name
 from slimfl.results.budget import AtBudget, compare_at_budget
 from slimfl.results.groups import Group, by_scene, group, title
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import RunSummary, run_summary
-from slimfl.results.seed_summary import GroupSummary, seed_summary
+from slimfl.results.run_summary import RunRow, run_summary, with_share
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One method over its seeds."""
+
+    name: str
+    scene: str
+    method: str
+    computed: bool
+    """True if it is a sum of other rows."""
+    runs: list[RunRow]
+    """One per seed."""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per seed, with columns such as `total.energy_j` and `segments.1.sent_mb`."""
+        return pd.DataFrame([dict(_leaves(run)) for run in self.runs], index=self.seeds)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds in order."""
+        return [run["seed"] for run in self.runs]
+
+    @property
+    def widths(self) -> list[str]:
+        """The names of the widths that were tested."""
+        return next((list(run["accuracy"]) for run in self.runs if run["accuracy"]), [])
+
+    @property
+    def segments(self) -> int:
+        """The number of segments."""
+        return len(self.runs[0]["segments"])
+
+    def mean(self, key: str) -> float | None:
+        """The mean of a column over the seeds; None unless every seed has a value."""
+        values = self._values(key)
+        return None if values is None else fmean(values)
+
+    def deviation(self, key: str) -> float | None:
+        """The sample standard deviation over the seeds; None also with a single seed."""
+        values = self._values(key)
+        return None if values is None or len(values) < 2 else stdev(values)
+
+    def total(self, key: str) -> float:
+        """The sum of a column over the seeds."""
+        return float(self.frame[key].sum())
+
+    def accuracy(self, width: str, kind: str = "final") -> pd.Series:
+        """By seed: the final or best accuracy at a width, without runs that have just begun."""
+        key = f"accuracy.{width}.{kind}"
+        return self.frame[key].dropna() if key in self.frame else pd.Series(dtype=float)
+
+    def accuracy_mean(self, width: str) -> float | None:
+        """The mean of the final accuracy over the seeds that were tested."""
+        values = self.accuracy(width)
+        return fmean(values) if len(values) else None
+
+    def accuracy_deviation(self, width: str) -> float:
+        """Shown after ±: over seeds or, with a single seed, over rounds. It compares nothing."""
+        values = self.accuracy(width)
+        over_rounds = self.accuracy(width, "deviation")
+        return stdev(values) if len(values) > 1 else fmean(over_rounds)
+
+    @property
+    def learned_above(self) -> float:
+        """The accuracy, a fraction of 1, above which a network is better than guessing."""
+        return float(self.frame["learned_above"].max())
+
+    def has_learned(self, width: str) -> bool:
+        """True if the mean accuracy at this width is significantly better than guessing."""
+        return (self.accuracy_mean(width) or 0.0) > self.learned_above
+
+    def as_json(self) -> dict[str, Any]:
+        """What the group is, and every number of its seeds as mean and deviation."""
+        keys = self.frame.select_dtypes("number").columns.drop("seed")
+        numbers = {
+            key: {"mean": mean, "deviation": self.deviation(key)}
+            for key in keys
+            if (mean := self.mean(key)) is not None
+        }
+        words = {"name": self.name, "scene": self.scene, "method": self.method}
+        return words | {"computed": self.computed, "seeds": self.seeds} | numbers
+
+    def _values(self, key: str) -> pd.Series | None:
+        values = self.frame[key].astype(float) if key in self.frame else None
+        return None if values is None or values.hasnans else values
 
 
 @dataclass(frozen=True)
@@ -59,18 +146,15 @@ def averaged_score(members: Group) -> AveragedScore | None:
 class Summary:
     """Every run, and every group of runs over its seeds."""
 
-    runs: list[RunSummary]
-    groups: list[GroupSummary]
+    runs: list[RunRow]
+    groups: list[GroupRow]
     budgets: list[AtBudget]
     """SlimFL beside the Vanilla FL runs that it replaces, where both were run."""
     averaged: list[AveragedScore]
 
     def as_json(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
-        return {
-            "runs": [run.as_json() for run in self.runs],
-            "groups": [asdict(row) for row in self.groups],
-        }
+        return {"runs": self.runs, "groups": [row.as_json() for row in self.groups]}
 
 
 def summarise(records: Iterable[RunRecord]) -> Summary:
@@ -78,30 +162,31 @@ def summarise(records: Iterable[RunRecord]) -> Summary:
     groups = by_scene(group(records))
     rows = [[run_summary(run) for run in each.runs] for each in groups]
     joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
-    runs: list[RunSummary] = []
-    table: list[GroupSummary] = []
+    runs: list[RunRow] = []
+    table: list[GroupRow] = []
     budgets: list[AtBudget] = []
     for each, own in zip(groups, rows, strict=True):
         runs += own
-        table.append(seed_summary(own, each.name, each.scene))
+        table.append(GroupRow(each.name, each.scene, each.method, False, own))
         parts = joined.get(each.setting)
-        if parts and parts[-1] is each:
-            every = vanilla_all_name(each.runs[0].experiment.model.widths)
-            sums = _together([rows[groups.index(part)] for part in parts], every)
-            if sums:
-                runs += sums
-                name = each.name.replace(title(each.method), title(every), 1)
-                table.append(seed_summary(sums, name, each.scene, computed=True))
-                slims = (g for g in groups if g.method == "slimfl" and g.setting == each.setting)
-                found = (compare_at_budget(slim, parts, name, each.scene) for slim in slims)
-                budgets += [one for one in found if one is not None]
+        if not parts or parts[-1] is not each:
+            continue
+        every = vanilla_all_name(each.runs[0].experiment.model.widths)
+        sums = _together([rows[groups.index(part)] for part in parts], every)
+        if sums:
+            runs += sums
+            name = each.name.replace(title(each.method), title(every), 1)
+            table.append(GroupRow(name, each.scene, every, True, sums))
+            slims = (g for g in groups if g.method == "slimfl" and g.setting == each.setting)
+            found = (compare_at_budget(slim, parts, name, each.scene) for slim in slims)
+            budgets += [one for one in found if one is not None]
     averaged = [score for each in groups if (score := averaged_score(each)) is not None]
     return Summary(runs, table, budgets, averaged)
 
 
-def summaries(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
+def summaries(records: Iterable[RunRecord]) -> list[RunRow]:
     """The rows of all runs as plain data, for `--json`."""
-    return [run.as_json() for run in summarise(records).runs]
+    return summarise(records).runs
 
 
 def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
@@ -117,45 +202,61 @@ def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
     return complete
 
 
-def _together(parts: list[list[RunSummary]], name: str) -> list[RunSummary]:
+def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
     """The runs of each seed as one row: all accuracies, and the sum of costs."""
-    by_seed = [{row.seed: row for row in rows} for rows in parts]
-    common = [row.seed for row in parts[0] if all(row.seed in rows for rows in by_seed)]
-    return [_sum([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
+    by_seed = [{row["seed"]: row for row in rows} for rows in parts]
+    common = [row["seed"] for row in parts[0] if all(row["seed"] in rows for rows in by_seed)]
+    return [_added([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
 
 
-def _sum(rows: list[RunSummary], name: str) -> RunSummary:
-    stops = [row.converged_round for row in rows if row.converged_round is not None]
-    until = [row.until_converged for row in rows if row.until_converged is not None]
-    images = [row.images for row in rows if row.images is not None]
-    accuracy = {width: value for row in rows for width, value in row.accuracy.items()}
-    every = len(rows)
-    return replace(
-        rows[0],
-        method=name,
-        path=None,
-        rounds_done=max(row.rounds_done for row in rows),
-        complete=all(row.complete for row in rows),
-        accuracy=dict(sorted(accuracy.items(), key=lambda item: float(item[0][:-1]))),
-        segments=[
-            reduce(operator.add, same) for same in zip(*(r.segments for r in rows), strict=True)
+def _added(rows: list[RunRow], name: str) -> RunRow:
+    accuracy = {width: value for row in rows for width, value in row["accuracy"].items()}
+    stops = [row["converged_round"] for row in rows]
+    images, training_s = _all(rows, "images"), sum(row["training_s"] for row in rows)
+    return rows[0] | {
+        "method": name,
+        "path": None,
+        "rounds_done": max(row["rounds_done"] for row in rows),
+        "complete": all(row["complete"] for row in rows),
+        "accuracy": dict(sorted(accuracy.items(), key=lambda item: float(item[0][:-1]))),
+        "segments": [
+            with_share(_each_added(same))
+            for same in zip(*(row["segments"] for row in rows), strict=True)
         ],
-        total=reduce(operator.add, [row.total for row in rows]),
-        converged_round=max(stops) if len(stops) == every else None,
-        until_converged=reduce(operator.add, until) if len(until) == every else None,
-        refused=sum(row.refused for row in rows),
-        images=sum(images) if len(images) == every else None,
-        training_s=sum(row.training_s for row in rows),
-        privacy=None,
-        missing={},
+        "total": _each_added([row["total"] for row in rows]),
+        "converged_round": None if None in stops else max(stops),
+        "until_converged": (
+            None if None in stops else _each_added([row["until_converged"] for row in rows])
+        ),
+        "refused": sum(row["refused"] for row in rows),
+        "images": images,
+        "training_s": training_s,
+        "images_per_s": images / training_s if images and training_s else None,
+        "privacy": None,
         # one after the other, on devices that are fully charged again
-        clock_s=_total(row.clock_s for row in rows),
-        compute_energy_j=_total(row.compute_energy_j for row in rows),
-        first_empty=None,
-        half_empty=None,
-    )
+        "clock_s": _all(rows, "clock_s"),
+        "compute_energy_j": _all(rows, "compute_energy_j"),
+        "first_empty": None,
+        "half_empty": None,
+    }
 
 
-def _total(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
+def _each_added(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    keys = (key for key in parts[0] if key != "delivered_share")
+    return {key: sum(part[key] for part in parts) for key in keys}
+
+
+def _all(rows: Sequence[RunRow], key: str) -> float | None:
+    """The sum; None unless all have a value."""
+    values = [row[key] for row in rows]
+    return None if None in values else sum(values)
+
+
+def _leaves(tree: Mapping[str, Any], where: str = "") -> Iterable[tuple[str, Any]]:
+    """The numbers and words of nested data under dotted keys; lists count from 1."""
+    for key, value in tree.items():
+        inner = dict(enumerate(value, 1)) if isinstance(value, list) else value
+        if isinstance(inner, dict):
+            yield from _leaves({str(k): v for k, v in inner.items()}, f"{where}{key}.")
+        else:
+            yield where + key, inner

@@ -55,7 +55,7 @@ def names(page: Any) -> list[str]:
 
 def canvas(page: Any, id: str, key: str) -> int:
     script = "return document.querySelector(arguments[0]).dataset[arguments[1]]"
-    return int(page.execute_script(script, f"#{id} canvas", key) or 0)
+    return int(page.execute_script(script, f"#{id}", key) or 0)
 
 
 def put(page: Any, id: str, value: str, event: str = "input") -> None:
@@ -103,9 +103,9 @@ def test_a_run_goes_on_and_a_reload_loses_nothing(browser, served, folder):
     summary = run_summary(load(folder / "real/slimfl-seed0"))
 
     def shown():
-        return {key: cell(page, name, f"accuracy.{key}") for key in summary.accuracy}
+        return {key: cell(page, name, f"accuracy.{key}") for key in summary["accuracy"]}
 
-    expected = {key: f"{100 * value.final:.1f}" for key, value in summary.accuracy.items()}
+    expected = {key: f"{100 * value['final']:.1f}" for key, value in summary["accuracy"].items()}
     assert shown() == expected
     until(lambda: canvas(page, "accuracy", "points") >= 12)
     page.refresh()

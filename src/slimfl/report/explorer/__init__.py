@@ -1,33 +1,37 @@
 """`slimfl link --explore`: one page with sliders that says what a link lets through.
 
-The page computes by itself: `link.js` has the formulas of `slimfl.radio` and `slimfl.radio.bound`,
-`special.js` the functions that they need. Tests compare it with Python in a real browser.
+The page computes the paper's link by itself, for any number of segments; Python gives it tables of
+other fading. Tests compare it with Python in a real browser.
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import bound, optimal_split, power_split, segment_rates
+from slimfl.radio.fading.build import build_fading
 from slimfl.radio.preference import splits_along
 from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
-from slimfl.report.pages.page_shell import asset, page_shell
+from slimfl.report.pages.page_shell import asset, charts, page_shell, render
 
-#: In this order, each uses what stands before it.
-_SCRIPTS = ("special", "link", "drawing", "explorer")
 #: The most segments that the page has colours for.
 MOST_SEGMENTS = 5
 #: The limits of the advice, which the page takes from `slimfl.radio.bound`.
 _LIMITS = ("MOST_ROUNDS", "NEGLIGIBLE", "TIE")
 #: What the page's sliders stand for; everything else must be as by default.
-_SLIDERS = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "fading", "rician_k_db",
-            "nakagami_m")  # fmt: skip
+_SLIDERS = ("noise_dbm", "power_dbm", "distance_m", "path_loss_exponent")
 _ALSO = {"channel", "spectral_efficiency", "split", "bandwidth_hz", "noise_density_dbm_hz",
-         "noise_figure_db", "carrier_hz", "accounting", "bits_per_parameter", "rates"}  # fmt: skip
+         "noise_figure_db", "carrier_hz", "accounting", "bits_per_parameter", "rates", "fading",
+         "rician_k_db", "nakagami_m"}  # fmt: skip
+#: The choices besides no fading and Rayleigh fading.
+_RICIAN_K_DB, _NAKAGAMI_M = (0.0, 3.0, 6.0, 10.0, 15.0), (0.5, 2.0, 4.0, 8.0)
+#: ln t at both ends of a table of fading, and its number of points.
+_GRID, _POINTS = (-9.0, 5.0), 901
 
 
 def write_explorer(section: RadioSection, segments: int, devices: int, path: Path) -> Path:
@@ -40,23 +44,65 @@ def write_explorer(section: RadioSection, segments: int, devices: int, path: Pat
 
 def explorer_page(section: RadioSection, segments: int, devices: int) -> str:
     """The whole page as text."""
-    settings = _settings(section, segments, devices)
-    scripts = "\n".join(asset(__name__, f"{name}.js") for name in _SCRIPTS)
-    data = json.dumps(settings, allow_nan=False)
-    rule = json.dumps({name: getattr(bound, name) for name in _LIMITS})
+    chosen, fadings = _fadings(section)
+    settings = {**_settings(section, segments, devices), "fading": chosen}
+    rule = {
+        "limits": {name: getattr(bound, name) for name in _LIMITS},
+        "fadings": fadings,
+        "grid": _GRID,
+    }
+    here = "slimfl.report.explorer"
+    script = asset(here, "link.js") + asset(here, "explorer.js")
     return page_shell(
         kind="slimfl link",
         title="What does the channel let through?",
         subtitle="Move a slider: decoding probabilities, thresholds and the advice follow at once. "
         "It starts with the paper's poor channel unless the command said otherwise.",
         contents=(),
-        main=asset(__name__, "explorer.html"),
-        css=_palette() + asset(__name__, "explorer.css"),
-        scripts=f'<script type="application/json" id="slimfl-link">{data}</script>'
-        f'<script type="application/json" id="slimfl-rule">{rule}</script>'
-        '<script>"use strict";\nconst slimflExplorer = (() => {\n'
-        f"{scripts}\nreturn {{ describe, preference, gammaQ, marcumQ }};\n}})();</script>",
+        main=render("explorer.html", fadings=fadings),
+        css=_palette() + asset(here, "explorer.css"),
+        scripts=f'<script type="application/json" id="slimfl-link">{json.dumps(settings)}</script>'
+        f'<script type="application/json" id="slimfl-rule">{json.dumps(rule)}</script>\n'
+        f'{charts()}<script>"use strict";\nconst slimflExplorer = (() => {{\n{script}\n'
+        "return { describe, preference };\n})();</script>",
     )
+
+
+def _fadings(section: RadioSection) -> tuple[str, dict[str, Any]]:
+    """The key of the link's own fading, and all choices: words, options, and a table of Pr(g >= t).
+
+    A table holds ln(-ln Pr) over evenly spaced ln t; the page knows Rayleigh fading and none.
+    """
+    found: dict[str, Any] = {
+        "none": {"words": "none: the gain never changes", "options": ["--set radio.fading=none"]},
+        "rayleigh": {
+            "words": "Rayleigh: scattered waves only",
+            "options": ["--set radio.fading=rayleigh"],
+        },
+    }
+    for fading, key, values, words in (
+        ("rician", "rician_k_db", {*_RICIAN_K_DB, section.rician_k_db},
+         "Rician: a line of sight {:g} dB over scatter"),
+        ("nakagami", "nakagami_m", {*_NAKAGAMI_M, section.nakagami_m},
+         "Nakagami: diversity of order {:g}"),
+    ):  # fmt: skip
+        for value in sorted(values):
+            changed = section.model_copy(update={"fading": fading, key: value})
+            with np.errstate(divide="ignore"):
+                reached = build_fading(changed).survival(np.exp(np.linspace(*_GRID, _POINTS)))
+                table = np.log(-np.log(np.clip(reached, 1e-300, 1 - 1e-16)))
+            found[f"{fading}-{value:g}"] = {
+                "words": words.format(value),
+                "options": [f"--set radio.fading={fading}", f"--set radio.{key}={value:g}"],
+                "table": [float(f"{each:.6g}") for each in table],
+            }
+    own = {"rician": section.rician_k_db, "nakagami": section.nakagami_m}.get(section.fading)
+    chosen = section.fading if own is None else f"{section.fading}-{own:g}"
+    if chosen not in found:
+        raise RequestError(
+            f"the page has no choice radio.fading={section.fading}; leave it or --explore out"
+        )
+    return chosen, found
 
 
 def _settings(section: RadioSection, segments: int, devices: int) -> dict[str, float | str]:

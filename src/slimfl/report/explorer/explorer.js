@@ -1,13 +1,14 @@
 // The page: reads the controls, describes the link, and draws it.
 
+const { draw: drawPlot, grids, cells, theme, svg, html } = slimflCharts;
 const form = document.getElementById("controls");
 const byId = (id) => document.getElementById(id);
-const NUMBERS = ["noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "rician_k_db", "nakagami_m", "segments", "rate", "share", "devices"];
+const NUMBERS = ["noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "segments", "rate", "share", "devices"];
 const PAPER = { noise_dbm: -40, power_dbm: 23, distance_m: 100, path_loss_exponent: 2.5, fading: "rayleigh", segments: 2, rate: 1.5, split: "share", share: 0.8, devices: 10 };
 const PRESETS = {
   good: { ...PAPER, noise_dbm: -51 },
   poor: PAPER,
-  sight: { ...PAPER, fading: "rician", rician_k_db: 6, split: "optimal" },
+  sight: { ...PAPER, fading: "rician-6", split: "optimal" },
   far: { ...PAPER, distance_m: 250, split: "optimal" },
   five: { ...PAPER, segments: 5, rate: 0.6, split: "optimal" },
 };
@@ -52,7 +53,6 @@ function showControls() {
     label.querySelector("output").textContent = `${digits(settings[name], 4).replace("-", "−")}${unit ? ` ${unit}` : ""}`;
   }
   const visible = {
-    rician: settings.fading === "rician", nakagami: settings.fading === "nakagami",
     share: settings.split === "share" && settings.segments > 1, several: settings.segments > 1, two: settings.segments === 2,
   };
   for (const element of document.querySelectorAll("[data-for]")) element.hidden = !visible[element.dataset.for];
@@ -111,31 +111,51 @@ function showNumbers() {
   if (drowned >= 0) problem.textContent = `Segment ${drowned + 1} drowns in the segments after it, however good the channel is: give segment 1 more than ${edge(settings.rate).toFixed(3)} of the power, or choose the optimal split.`;
 }
 
+// A plot of its own in `place`; `x` and `y` are scales with their ticks.
+function plot(place, x, y, marks, height = 260) {
+  const colours = theme(), element = byId(place);
+  const made = drawPlot(colours, {
+    width: Math.max(260, element.clientWidth), height, marginTop: 22, marginLeft: 54, x, y,
+    marks: [...grids(colours, y.ticks, x.ticks), ...marks(colours)],
+  });
+  made.setAttribute("role", "img");
+  made.setAttribute("aria-label", element.dataset.label);
+  element.replaceChildren(made);
+  return made;
+}
+
+const curve = (xs, ys, stroke, dash = "") => Plot.line(xs, { x: (_, i) => xs[i], y: (_, i) => (Number.isFinite(ys[i]) ? Math.min(ys[i], 1e9) : NaN), stroke, strokeWidth: 2.3, strokeDasharray: dash, clip: true });
+const dots = (points) => Plot.dot(points.filter(({ shown = true }) => shown), { x: "x", y: "y", fill: "colour", r: 5, stroke: "var(--card)", strokeWidth: 1.5 });
+const now = (x) => [Plot.ruleX([x], { stroke: "var(--soft)", strokeDasharray: "2 3" }), Plot.text([x], { x, frameAnchor: "top", dy: -14, text: () => "now", fill: "var(--soft)" })];
+const word = (x, text) => Plot.text([text], { x, frameAnchor: "middle", text: (t) => t, fill: "var(--soft)" });
+const linear = (label, low, high) => ({ label, domain: [low, high], ticks: 6 });
+const log = (label, low, high, ticks) => ({ label, domain: [low, high], type: "log", ticks, tickFormat: String });
+
 function drawLuck() {
-  const { slimfl, vanilla } = found, reaches = survival(settings);
-  const plot = frame(byId("luck"), axis("gain of the channel, mean 1", 0.01, 10, { log: true, values: [0.01, 0.1, 1, 10] }), axis("chance", 0, 1));
+  const { slimfl, vanilla } = found, reaches = survival(settings), place = (t) => Math.min(10, Math.max(0.01, t));
   const gains = steps(Math.log(0.01), Math.log(10), 241).map(Math.exp);
-  curve(plot, gains, gains.map(reaches), "var(--ink)");
-  const mark = (t, p, colour, hollow) => {
-    const place = Math.min(10, Math.max(0.01, t));
-    plot.layer.append(svg("line", { class: "drop", x1: plot.x(place), x2: plot.x(place), y1: plot.y(p), y2: plot.bottom, style: `stroke:${colour}`, "stroke-dasharray": hollow ? "5 4" : "" }));
-    dot(plot, place, p, colour);
-  };
-  vanilla.forEach((one, i) => mark(one.threshold, one.p, vanillaColour(i), true));
-  slimfl.thresholds.forEach((t, i) => t < Infinity && mark(t, slimfl.probabilities[i], segmentColour(i, settings.segments)));
+  const marks = [
+    ...vanilla.map((one, i) => ({ x: place(one.threshold), y: one.p, colour: vanillaColour(i), dash: "5 4" })),
+    ...slimfl.thresholds.map((t, i) => ({ x: place(t), y: slimfl.probabilities[i], colour: segmentColour(i, settings.segments), dash: "", shown: t < Infinity })),
+  ];
+  return plot("luck", log("gain of the channel, mean 1", 0.01, 10, [0.01, 0.1, 1, 10]), linear("chance", 0, 1), () => [
+    curve(gains, gains.map(reaches), "var(--ink)"),
+    ...marks.filter(({ shown = true }) => shown).map(({ x, y, colour, dash }) => Plot.ruleX([x], { y1: 0, y2: y, stroke: colour, strokeWidth: 1.6, strokeDasharray: dash })),
+    dots(marks),
+  ]);
 }
 
 function drawNoise() {
   const { segments, rate } = settings, reaches = survival(settings);
   const [low, high] = noiseRange(settings, rate), noises = steps(low, high, 161);
-  const plot = frame(byId("noise"), axis("noise power, dBm", low, high), axis("decoding probability", 0, 1));
   const ratios = noises.map((noise_dbm) => noiseToPower({ ...settings, noise_dbm }));
-  for (let i = 0; i < segments; i++) curve(plot, noises, ratios.map((ratio) => reaches(ratio * target(rate * (i + 1)))), vanillaColour(i), "6 4");
-  const needed = thresholds(found.slimfl.split, rate, 1);
-  needed.forEach((t, i) => curve(plot, noises, ratios.map((ratio) => reaches(ratio * t)), segmentColour(i, segments)));
-  upright(plot, settings.noise_dbm, "now");
-  found.slimfl.probabilities.forEach((p, i) => dot(plot, settings.noise_dbm, p, segmentColour(i, segments)));
-  return plot;
+  const over = (t) => ratios.map((ratio) => reaches(ratio * t));
+  return plot("noise", linear("noise power, dBm", low, high), linear("decoding probability", 0, 1), () => [
+    ...found.vanilla.map((_, i) => curve(noises, over(target(rate * (i + 1))), vanillaColour(i), "6 4")),
+    ...thresholds(found.slimfl.split, rate, 1).map((t, i) => curve(noises, over(t), segmentColour(i, segments))),
+    ...now(settings.noise_dbm),
+    dots(found.slimfl.probabilities.map((y, i) => ({ x: settings.noise_dbm, y, colour: segmentColour(i, segments) }))),
+  ]);
 }
 
 function drawSplit() {
@@ -146,23 +166,31 @@ function drawSplit() {
   const least = Math.min(...terms, best);
   const reasonable = least < 1e6 ? least : segments;
   const top = Math.max(reasonable + 1.5 * (reasonable - segments), 1.15 * reasonable, whole < 3 * reasonable ? 1.06 * whole : 0);
-  const plot = frame(byId("split"), axis("λ, segment 1's share of the power", 0, 1), axis("D", segments, top));
-  plot.layer.append(svg("rect", { class: "never", x: plot.left, y: plot.top, width: plot.x(low) - plot.left, height: plot.bottom - plot.top }));
-  if (low > 0.22) plot.root.append(svg("text", { class: "word", x: (plot.left + plot.x(low)) / 2, y: (plot.top + plot.bottom) / 2, "text-anchor": "middle" }, "segment 1 drowns"));
-  curve(plot, [0, 1], [whole, whole], vanillaColour(segments - 1), "6 4");
-  curve(plot, shares, terms, SLIM);
-  upright(plot, found.slimfl.split[0], "now");
-  dot(plot, found.slimfl.split[0], found.slimfl.D, SLIM);
-  return plot;
+  return plot("split", linear("λ, segment 1's share of the power", 0, 1), linear("D", segments, top), (colours) => [
+    Plot.rect([0], { x1: 0, x2: low, y1: segments, y2: top, fill: colours.grid, fillOpacity: 0.6 }),
+    low > 0.22 && word(low / 2, "segment 1 drowns"),
+    curve([0, 1], [whole, whole], vanillaColour(segments - 1), "6 4"),
+    curve(shares, terms, SLIM),
+    ...now(found.slimfl.split[0]),
+    dots([{ x: found.slimfl.split[0], y: found.slimfl.D, colour: SLIM, shown: found.slimfl.D <= top }]),
+  ]);
 }
 
 function drawMap() {
   map = preferenceMap(settings);
-  const { noises, rates, preferred, tie } = map;
-  const plot = frame(byId("map"), axis("noise power, dBm", noises[0], noises[noises.length - 1]), axis("rate of one segment, bit/s/Hz", 0.25, 4, { log: true, values: [0.25, 0.5, 1, 2, 4] }));
-  cells(plot, noises, rates, preferred, [SLIM, ...found.vanilla.map((_, i) => vanillaColour(i))], tie);
-  if (settings.rate >= 0.25 && settings.rate <= 4) plot.root.append(svg("text", { class: "star", x: plot.x(settings.noise_dbm), y: plot.y(settings.rate) + 7, "text-anchor": "middle" }, "★"));
-  return plot;
+  const { noises, rates, preferred, tie } = map, last = rates.length - 1, shades = [SLIM, ...found.vanilla.map((_, i) => vanillaColour(i))];
+  const ties = tie.flatMap((row, i) => row.flatMap((is, j) => (is && (i + j) % 2 === 0 ? [[noises[j], rates[i]]] : [])));
+  const ends = [noises[0], noises[noises.length - 1]];
+  return plot("map", linear("noise power, dBm", ...ends), log("rate of one segment, bit/s/Hz", 0.25, 4, [0.25, 0.5, 1, 2, 4]), () => [
+    (_, { scales: { x, y } }) => {
+      const box = { x: x.range[0], y: y.range[1], width: x.range[1] - x.range[0], height: y.range[0] - y.range[1] };
+      const group = cells(noises.length, rates.length, (i, j) => preferred[last - i][j], shades, box);
+      group.setAttribute("opacity", 0.72);
+      return group;
+    },
+    Plot.dot(ties, { x: "0", y: "1", r: 1.2, fill: "var(--ink)", fillOpacity: 0.75 }),
+    settings.rate >= 0.25 && settings.rate <= 4 && Plot.text(["★"], { x: settings.noise_dbm, y: settings.rate, text: String, fontSize: 22, fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4 }),
+  ]);
 }
 
 function showLegend() {
@@ -183,13 +211,11 @@ function showCommand() {
     `--path-loss-exponent ${settings.path_loss_exponent}`, `--spectral-efficiency ${settings.rate}`, `--segments ${settings.segments}`, `--devices ${settings.devices}`];
   const split = settings.split === "optimal" ? "optimal" : found.slimfl.split.map((share) => Number(share.toFixed(9))).join(",");
   if (settings.segments > 1) words.push(`--split ${split}`);
-  words.push(`--set radio.fading=${settings.fading}`);
-  if (settings.fading === "rician") words.push(`--set radio.rician_k_db=${settings.rician_k_db}`);
-  if (settings.fading === "nakagami") words.push(`--set radio.nakagami_m=${settings.nakagami_m}`);
+  words.push(...fadings[settings.fading].options);
   byId("command").textContent = words.join(" \\\n  ");
 }
 
-const plots = {};
+const shown = {};
 function show() {
   settings = read();
   found = describe(settings);
@@ -198,22 +224,21 @@ function show() {
   showArrivals();
   showNumbers();
   drawLuck();
-  plots.noise = drawNoise();
-  if (settings.segments > 1) plots.split = drawSplit();
-  if (settings.segments === 2) plots.map = drawMap();
+  shown.noise = drawNoise();
+  if (settings.segments > 1) shown.split = drawSplit();
+  if (settings.segments === 2) shown.map = drawMap();
   showLegend();
   showCommand();
 }
 
 // Dragging in a plot sets what its axes stand for.
 function dragged(id, event) {
-  const plot = plots[id], box = byId(id).getBoundingClientRect();
+  const made = shown[id], box = byId(id).getBoundingClientRect();
   const clip = (value, input) => Math.min(input.max, Math.max(input.min, value));
-  const x = plot.xAxis.value((event.clientX - box.left - plot.left) / (plot.right - plot.left));
-  const y = plot.yAxis.value((plot.bottom - (event.clientY - box.top)) / (plot.bottom - plot.top));
+  const x = made.scale("x").invert(event.clientX - box.left);
   if (id === "split") { form.split.value = "share"; form.share.value = clip(x, form.share); }
   else form.noise_dbm.value = clip(x, form.noise_dbm);
-  if (id === "map") form.rate.value = clip(y, form.rate);
+  if (id === "map") form.rate.value = clip(made.scale("y").invert(event.clientY - box.top), form.rate);
   show();
 }
 
@@ -229,6 +254,7 @@ const soon = () => { cancelAnimationFrame(waiting); waiting = requestAnimationFr
 form.addEventListener("input", soon);
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("resize", soon);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
 write(JSON.parse(byId("slimfl-link").textContent));
 show();
 document.documentElement.dataset.drawn = "true";

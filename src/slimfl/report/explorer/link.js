@@ -1,22 +1,26 @@
 // One radio link: the formulas of slimfl.radio and slimfl.radio.bound, for segments of one rate.
 
-// The limits of the rule are those of slimfl.radio.bound.
-const { MOST_ROUNDS, NEGLIGIBLE, TIE } = JSON.parse(document.getElementById("slimfl-rule").textContent);
+// The limits of the rule are those of slimfl.radio.bound; fading but the paper's is a table.
+const { limits: { MOST_ROUNDS, NEGLIGIBLE, TIE }, fadings, grid } = JSON.parse(document.getElementById("slimfl-rule").textContent);
 
 const fromDb = (decibel) => 10 ** (decibel / 10);
 const toDb = (ratio) => 10 * Math.log10(ratio);
 const target = (rate) => Math.expm1(rate * Math.LN2); // u' = 2^rate - 1
 const total = (values) => values.reduce((sum, value) => sum + value, 0);
 
-// Pr(g >= t) for the settings' fading; the mean of g is 1.
-function survival(settings) {
-  const k = fromDb(settings.rician_k_db), m = settings.nakagami_m;
-  return {
-    none: (t) => (t <= 1 ? 1 : 0),
-    rayleigh: (t) => Math.exp(-t),
-    rician: (t) => marcumQ(k, (k + 1) * t),
-    nakagami: (t) => gammaQ(m, m * t),
-  }[settings.fading];
+// Pr(g >= t) for the settings' fading; the mean of g is 1. Tables hold ln(-ln Pr) over ln t, which
+// is a straight line for Rayleigh fading and nearly one for all others.
+function survival({ fading }) {
+  const { table } = fadings[fading];
+  if (fading === "none") return (t) => (t <= 1 ? 1 : 0);
+  if (!table) return (t) => Math.exp(-t);
+  return (t) => {
+    const place = ((Math.log(t) - grid[0]) / (grid[1] - grid[0])) * (table.length - 1);
+    if (place >= table.length - 1) return 0;
+    const i = Math.max(0, Math.floor(place)); // small gains follow the first straight piece
+    if (t === 0) return 1;
+    return Math.exp(-Math.exp(table[i] + (place - i) * (table[i + 1] - table[i])));
+  };
 }
 
 // c / P: noise times path loss over transmit power.
@@ -186,24 +190,11 @@ function noiseRange(settings, rate) {
 
 const steps = (low, high, count) => Array.from({ length: count }, (_, i) => low + ((high - low) * i) / (count - 1));
 
-// Survival read off a table: the map asks for it tens of thousands of times.
-function tabulated(reaches) {
-  const low = Math.log(1e-5), high = Math.log(1e3), count = 2000, size = (high - low) / (count - 1);
-  const table = steps(low, high, count).map((log) => reaches(Math.exp(log)));
-  return (t) => {
-    const place = (Math.log(t) - low) / size;
-    if (!(place >= 0)) return 1;
-    if (place >= count - 1) return 0;
-    const i = Math.floor(place);
-    return table[i] + (place - i) * (table[i + 1] - table[i]);
-  };
-}
-
 // Which method is preferable over noise and rate, SlimFL with the best of some splits: 0 for SlimFL,
 // i for the first i segments in one message, -1 where nothing arrives.
 function preferenceMap(settings, columns = 61, rows = 33) {
   const { segments, devices } = settings;
-  const reaches = settings.fading === "none" ? survival(settings) : tabulated(survival(settings));
+  const reaches = survival(settings);
   const noises = steps(...noiseRange(settings, 1.5), columns);
   const rates = steps(Math.log(0.25), Math.log(4), rows).map(Math.exp);
   const ratios = noises.map((noise_dbm) => noiseToPower({ ...settings, noise_dbm }));

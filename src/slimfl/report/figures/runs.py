@@ -10,7 +10,7 @@ import numpy as np
 from slimfl.errors import RequestError
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
-from slimfl.results.curves import accuracy_curves
+from slimfl.results.curves import width_curves
 from slimfl.results.groups import Group, group
 from slimfl.results.records import RunRecord
 
@@ -61,12 +61,13 @@ def accuracy_figure(records: Iterable[RunRecord]) -> Figure:
             widths = members[0].runs[0].width_names
             dashes = colours.dashes(widths, _LINES)
             for each in members:
-                for width, curve in accuracy_curves(each).items():
-                    percent = 100 * np.array([curve.mean, curve.low, curve.high])
+                for width, curve in width_curves(each, "accuracy").items():
                     colour, line = palette[each.name], dashes[width]
                     label = f"{each.name}, {width}"
-                    axes.plot(curve.rounds, percent[0], color=colour, linestyle=line, label=label)
-                    axes.fill_between(curve.rounds, *percent[1:], color=colour, alpha=0.13, lw=0)
+                    shown = 100 * curve
+                    axes.plot(shown.index, shown["mean"], color=colour, linestyle=line, label=label)
+                    band = (shown["low"], shown["high"])
+                    axes.fill_between(shown.index, *band, color=colour, alpha=0.13, lw=0)
             title = scene[:1].upper() + scene[1:]
             axes.set(xlabel="round", ylabel="accuracy on the test set, %", title=title)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))

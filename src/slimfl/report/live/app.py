@@ -27,17 +27,17 @@ from slimfl.results import load
 #: Intervals for updates of a connected page, and for keep-alive messages.
 LOOK_S, SILENCE_S = 0.2, 15.0
 
-#: The files of the page, by name.
+#: The files of the page by name, with their folder.
 FILES = {
-    "index.html": "text/html",
-    "live.css": "text/css",
-    "live.js": "text/javascript",
-    "runs.js": "text/javascript",
-    "chart.js": "text/javascript",
-    "arrivals.js": "text/javascript",
-    "table.js": "text/javascript",
-    "units.js": "text/javascript",
+    "index.html": "live/page",
+    "live.css": "live/page",
+    "live.js": "live/page",
+    "table.js": "live/page",
+    "page.css": "pages",
+    "charts.js": "pages",
+    "plot.min.js": "pages/vendor",
 }
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 #: A report has its own inline script. In a sandbox without an origin it cannot read from this
 #: server, whatever a run folder might have smuggled into it.
@@ -50,15 +50,15 @@ REPORT_POLICY = (
 
 def application(board: Board, token: str, host: str) -> ASGIApp:
     """The server's answers, behind the guard."""
-    pages = resources.files("slimfl.report.live").joinpath("page")
-    files = {name: pages.joinpath(name).read_bytes() for name in FILES}
+    here = resources.files("slimfl.report")
+    files = {name: here.joinpath(folder, name).read_bytes() for name, folder in FILES.items()}
     one_report = threading.Lock()
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in files:
             return PlainTextResponse("There is no such page.\n", 404)
-        return Response(files[name], media_type=FILES[name])
+        return Response(files[name], media_type=TYPES[name.rpartition(".")[2]])
 
     async def events(request: Request) -> Response:
         reader = Reader(request.headers.get("last-event-id", ""))

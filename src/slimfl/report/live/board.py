@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slimfl.report.figures.colours import by_name
+from slimfl.report.figures.colours import by_name, on_screen
 from slimfl.report.live.followed import Followed, shown
 from slimfl.report.live.scan import run_folders
 from slimfl.results import Group, group
@@ -95,7 +95,7 @@ class Board:
                 words |= {
                     "name": shown(names[each.setting, each.method]),
                     "scene": shown(each.scene),
-                    "colour": colours[names[each.setting, each.method]],
+                    "colour": on_screen(colours[names[each.setting, each.method]]),
                     "seed": experiment.seed,
                     "rounds": experiment.rounds,
                     "devices": experiment.federation.devices,

@@ -56,7 +56,7 @@ def details(run: Followed, after: int) -> dict[str, Any]:
         "codes": np.array(table.codes, int).reshape(len(table.devices), -1).T.tolist(),
         "gains": [_gains(line, table.devices) for line in lines],
         "words": arrival_words(segments),
-        "colours": colours.arrivals(segments),
+        "colours": [colours.on_screen(shade) for shade in colours.arrivals(segments)],
         "thresholds": thresholds(record.experiment, record.provenance),
     }
 

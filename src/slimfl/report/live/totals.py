@@ -5,7 +5,8 @@ from collections import deque
 from statistics import fmean
 from typing import Any
 
-from slimfl.results.run_summary import LAST
+from slimfl.results.energy import round_energy_j
+from slimfl.results.frames import LAST
 from slimfl.round import RoundRecord
 
 
@@ -40,7 +41,7 @@ class Totals:
         costs = (
             line.seconds.training + line.seconds.evaluation,
             line.airtime_s,
-            line.energy_j,
+            round_energy_j(line, computing=False),
             sum(line.bits_sent),
         )
         self._sums = [before + cost for before, cost in zip(self._sums, costs, strict=True)]

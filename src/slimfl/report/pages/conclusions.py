@@ -2,19 +2,19 @@
 
 Methods are compared in pairs by seed (`results/statistics.py`), and every difference is shown with
 its 95% interval. One seed tells nothing apart; fewer than five are called preliminary. A network
-that is not better than guessing (`results/learned.py`) has not learned yet and is not ranked.
+that is not better than guessing has not learned yet and is not ranked.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from slimfl.report.tables import number_format as cells
+from slimfl.report.tables import NONE, Column, Table, number, percent, rounds
+from slimfl.results.frames import LAST
 from slimfl.results.groups import title
 from slimfl.results.learned import ERRORS
-from slimfl.results.run_summary import LAST
-from slimfl.results.seed_summary import GroupSummary, Spread
 from slimfl.results.statistics import Paired, paired
-from slimfl.results.summary import Summary
+from slimfl.results.summary import GroupRow, Summary
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Ranking:
 
     scene: str
     width: str
-    leaders: list[GroupSummary]
+    leaders: list[GroupRow]
     """The best, and those that are not told apart from it."""
-    behind: list[GroupSummary]
-    unlearned: list[GroupSummary]
+    behind: list[GroupRow]
+    unlearned: list[GroupRow]
     """Not better than guessing, so not ranked."""
 
-    def lead_over(self, row: GroupSummary) -> Paired | None:
+    def lead_over(self, row: GroupRow) -> Paired | None:
         """The best against another in points, paired by seed; None without a common seed."""
         return _lead(self.leaders[0], row, self.width)
 
@@ -39,9 +39,9 @@ def rankings(summary: Summary) -> list[Ranking]:
     found = []
     for scene in dict.fromkeys(row.scene for row in summary.groups):
         rows = [row for row in summary.groups if row.scene == scene and not row.computed]
-        widths = dict.fromkeys(width for row in rows for width in row.accuracy)
+        widths = dict.fromkeys(width for row in rows for width in row.widths)
         found += [
-            _ranking(scene, width, [row for row in rows if width in row.accuracy])
+            _ranking(scene, width, [row for row in rows if width in row.widths])
             for width in sorted(widths, key=lambda name: float(name[:-1]))
         ]
     return found
@@ -66,13 +66,13 @@ def caveats(summary: Summary) -> list[str]:
     notes = []
     runs = [row for row in summary.groups if not row.computed]
     for row in runs:
-        if not row.complete:
-            done = f"{row.rounds_done} of {row.rounds_asked} rounds"
+        if "/" in rounds(row):
+            done = rounds(row).replace("/", " of ")
             notes.append(
-                f"{row.name} ({row.scene}) has finished {done}; its numbers are preliminary."
+                f"{row.name} ({row.scene}) has finished {done} rounds; its numbers are preliminary."
             )
         notes += _unsound(row)
-    refused = sum(row.refused for row in runs)
+    refused = int(sum(row.total("refused") for row in runs))
     if refused:
         updates = "1 update" if refused == 1 else f"{refused:,} updates"
         notes.append(f"The server refused {updates}; run.log in the run's folder says why.")
@@ -89,16 +89,19 @@ def caveats(summary: Summary) -> list[str]:
     return notes
 
 
-def _unsound(row: GroupSummary) -> list[str]:
+def _unsound(row: GroupRow) -> list[str]:
     """Runs that are something else than their name says."""
     who = f"{row.name} ({row.scene})"
+    parts = [
+        (row.total(f"segments.{s}.asked"), row.total(f"segments.{s}.delivered"))
+        for s in range(1, row.segments + 1)
+    ]
     notes = [
         f"Segment {segment} of {who} never arrived: its numbers are those of a narrower model."
-        for segment, (asked, delivered) in enumerate(zip(row.asked, row.delivered, strict=True), 1)
-        if asked and not delivered
+        for segment, (asked, arrived) in enumerate(parts, 1)
+        if asked and not arrived
     ]
-    pairs = zip(row.asked, row.delivered, row.delivered[1:], strict=False)
-    for segment, (asked, first, second) in enumerate(pairs, 1):
+    for segment, ((asked, first), (_, second)) in enumerate(pairwise(parts), 1):
         if row.method == "slimfl" and 0 < first == second < asked:
             notes.append(
                 f"Segments {segment} and {segment + 1} of {who} always arrived together, so they "
@@ -107,23 +110,20 @@ def _unsound(row: GroupSummary) -> list[str]:
     return notes
 
 
-def _ranking(scene: str, width: str, rows: Sequence[GroupSummary]) -> Ranking:
+def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> Ranking:
     best_first = sorted(rows, key=lambda row: _mean(row, width), reverse=True)
     learned = [row for row in best_first if row.has_learned(width)]
     unlearned = [row for row in best_first if not row.has_learned(width)]
     leaders = learned[:1]
-    behind: list[GroupSummary] = []
+    behind: list[GroupRow] = []
     for row in learned[1:]:
         lead = _lead(learned[0], row, width)
         (behind if lead is not None and lead.told_apart else leaders).append(row)
     return Ranking(scene, width, leaders, behind, unlearned)
 
 
-def _lead(first: GroupSummary, other: GroupSummary, width: str) -> Paired | None:
-    own, theirs = (
-        {seed: 100 * value for seed, value in row.accuracy[width].by_seed.items()}
-        for row in (first, other)
-    )
+def _lead(first: GroupRow, other: GroupRow, width: str) -> Paired | None:
+    own, theirs = ((100 * row.accuracy(width)).to_dict() for row in (first, other))
     return paired(own, theirs)
 
 
@@ -167,11 +167,11 @@ def _sentence(ranking: Ranking) -> str:
     return f"{where} {said}."
 
 
-def _mean(row: GroupSummary, width: str) -> float:
-    return row.accuracy[width].final.mean
+def _mean(row: GroupRow, width: str) -> float:
+    return row.accuracy_mean(width) or 0.0
 
 
-def _cost(rows: Sequence[GroupSummary]) -> list[str]:
+def _cost(rows: Sequence[GroupRow]) -> list[str]:
     """One SlimFL run compared with one Vanilla FL run per width."""
     per_width = {_settings(row): row for row in rows if row.computed}
     return [
@@ -182,38 +182,80 @@ def _cost(rows: Sequence[GroupSummary]) -> list[str]:
     ]
 
 
-def _settings(row: GroupSummary) -> str:
+def _settings(row: GroupRow) -> str:
     """What a name says besides the method, which is equal for groups with the same settings."""
     return row.name.removeprefix(title(row.method))
 
 
-def _cost_of(slim: GroupSummary, every: GroupSummary) -> list[str]:
-    widths = _and(list(slim.accuracy))
+def _cost_of(slim: GroupRow, every: GroupRow) -> list[str]:
+    widths = _and(slim.widths)
+    own, theirs = _joules(slim, "total"), _joules(every, "total")
     sentences = [
-        f"Over the {slim.scene}, serving widths {widths} costs {_energy(slim.energy_j)} of "
-        f"transmit energy with one run of {slim.name} and {_energy(every.energy_j)} with one run "
-        f"of Vanilla FL per width ({_times(every.energy_j, slim.energy_j)})."
+        f"Over the {slim.scene}, serving widths {widths} costs {number(own)} J of "
+        f"transmit energy with one run of {slim.name} and {number(theirs)} J with one run "
+        f"of Vanilla FL per width ({_times(theirs, own)})."
     ]
-    if slim.energy_until_j and every.energy_until_j:
-        own, theirs = slim.energy_until_j, every.energy_until_j
+    own, theirs = _joules(slim, "until_converged"), _joules(every, "until_converged")
+    if own and theirs:
         sentences.append(
-            f"Until convergence, the costs are {_energy(own)} and {_energy(theirs)} "
+            f"Until convergence, the costs are {number(own)} J and {number(theirs)} J "
             f"({_times(theirs, own)})."
         )
     return sentences
 
 
-def _with_percent(row: GroupSummary, width: str) -> str:
-    return f"{row.name} ({100 * row.accuracy[width].final.mean:.1f} %)"
+def _with_percent(row: GroupRow, width: str) -> str:
+    return f"{row.name} ({percent(_mean(row, width))} %)"
 
 
-def _energy(joule: Spread) -> str:
-    return f"{cells.number(joule)} J"
+def _joules(row: GroupRow, part: str) -> float | None:
+    return row.mean(f"{part}.energy_j")
 
 
-def _times(one: Spread, other: Spread) -> str:
-    return f"{one.mean / other.mean:.2f} times as much" if other.mean else "no comparison"
+def _times(one: float | None, other: float | None) -> str:
+    return f"{one / other:.2f} times as much" if one is not None and other else "no comparison"
 
 
 def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def overview(summary: Summary) -> Table:
+    """One row per setting: who leads at each width, and what SlimFL saves on the air."""
+    ranked = {(each.scene, each.width): each for each in rankings(summary)}
+    widths = sorted({width for _, width in ranked}, key=lambda name: float(name[:-1]))
+    columns = [
+        Column(f"{width}: most accurate", lambda scene, w=width: _leader(ranked.get((scene, w))),  # type: ignore[misc]
+               f"best.{width}")
+        for width in widths
+    ]  # fmt: skip
+    ratio = Column(
+        "energy without SlimFL",
+        lambda scene: _energy_ratio([row for row in summary.groups if row.scene == scene]),
+        "energy_ratio",
+    )
+    scenes = list(dict.fromkeys(row.scene for row in summary.groups))
+    return Table("overview", "All settings", str, [*columns, ratio], scenes, heading="setting")
+
+
+def _leader(ranking: Ranking | None) -> str:
+    if ranking is None:
+        return NONE
+    if not ranking.leaders:
+        return "none has learned yet"
+    width = ranking.width
+    told = [f"{row.name} {percent(_mean(row, width))} %" for row in ranking.leaders]
+    if len(told) > 1:
+        return "not told apart: " + ", ".join(told)
+    if not ranking.behind:
+        return told[0]
+    lead = _mean(ranking.leaders[0], width) - _mean(ranking.behind[0], width)
+    return f"{told[0]} (+{100 * lead:.1f})"
+
+
+def _energy_ratio(rows: Sequence[GroupRow]) -> str:
+    slim = next((row for row in rows if row.method == "slimfl"), None)
+    every = next((row for row in rows if row.computed), None)
+    if slim is None or every is None or not _joules(slim, "total"):
+        return NONE
+    return _times(_joules(every, "total"), _joules(slim, "total")).removesuffix(" as much")

@@ -1,14 +1,28 @@
 """The shell of every HTML page: one file that needs neither a server nor a network.
 
-A content security policy forbids the page to load anything; scripts may run only on a page that
-contains some.
+Templates escape all text. A content security policy forbids the page to load anything; scripts may
+run only on a page that contains some.
 """
 
 from collections.abc import Iterable
-from html import escape
+from functools import cache
 from importlib import resources
+from typing import Any
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from jinja2 import ChainableUndefined, Environment, PackageLoader
+from markupsafe import Markup
+
+
+@cache
+def _templates() -> Environment:
+    loader = PackageLoader("slimfl.report.pages", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=ChainableUndefined,
+                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+
+
+def render(template: str, **values: Any) -> Markup:
+    """A template of this package with these values."""
+    return Markup(_templates().get_template(template).render(values))
 
 
 def page_shell(
@@ -32,40 +46,30 @@ def page_shell(
         css: Styles of this page, after the common ones.
         scripts: Script elements, at the end.
     """
-    policy = f"{_POLICY}; script-src 'unsafe-inline'" if scripts else _POLICY
-    links = "".join(f'<li><a href="#{escape(key)}">{html}</a></li>' for key, html in contents)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>{asset("slimfl.report.pages", "page.css")}{css}</style>
-</head>
-<body>
-<header><p class="kind">{escape(kind)}</p><h1>{escape(title)}</h1>
-<p class="subtitle">{escape(subtitle)}</p></header>
-<nav aria-label="Contents"><ol>{links}</ol></nav>
-<main>
-{main}
-</main>
-{scripts}
-</body>
-</html>
-"""
+    return render(
+        "page.html",
+        kind=kind,
+        title=title,
+        subtitle=subtitle,
+        contents=list(contents),
+        main=main,
+        css=asset("slimfl.report.pages", "page.css") + css,
+        scripts=scripts,
+    )
 
 
 def section(key: str, title: str, html: str, kind: str = "") -> str:
     """A section under its heading; the title is HTML."""
-    name = f' class="{kind}"' if kind else ""
-    return (
-        f'<section id="{escape(key)}"{name} aria-labelledby="{escape(key)}-title">'
-        f'<h2 id="{escape(key)}-title">{title}</h2>{html}</section>'
-    )
+    return render("section.html", key=key, title=title, html=html, kind=kind)
 
 
 def asset(package: str, name: str) -> str:
     """The text of a file that is installed beside the code."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def charts() -> str:
+    """The scripts that draw: the vendored library, and ours over it."""
+    parts = ("vendor/plot.min.js", "charts.js")
+    texts = (asset("slimfl.report.pages", name).replace("</script", "<\\/script") for name in parts)
+    return "".join(f"<script>{text}</script>\n" for text in texts)

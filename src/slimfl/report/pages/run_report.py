@@ -1,19 +1,34 @@
-"""The report: one HTML file for some runs, with the script that draws its plots."""
+"""The report: one HTML file for some runs, with the scripts that draw its plots.
+
+A section is a list of blocks, each a kind and its contents; the template `report.html` knows all
+kinds and escapes all text.
+"""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from slimfl import experiment as config
 from slimfl.errors import RequestError
+from slimfl.report import tables
 from slimfl.report.atomic_write import atomic_write
-from slimfl.report.pages import charts, sections
-from slimfl.report.pages.lines import Lines
-from slimfl.report.pages.page_shell import asset, page_shell, section
+from slimfl.report.figures import colours
+from slimfl.report.pages import conclusions, plots
+from slimfl.report.pages.page_shell import asset, charts, page_shell, render
+from slimfl.report.pages.plots import Axis, Line, Lines, Plot
 from slimfl.results.curves import DEVICES
-from slimfl.results.groups import Group, by_scene, group
+from slimfl.results.energy import energy_words
+from slimfl.results.expected import expected_of
+from slimfl.results.frames import LAST
+from slimfl.results.groups import Group, by_scene, group, title
 from slimfl.results.records import RunRecord
 from slimfl.results.summary import summarise
+
+Block = tuple[str, Any]
 
 
 def write_report(records: Iterable[RunRecord], path: Path) -> Path:
@@ -28,43 +43,324 @@ def page(records: Sequence[RunRecord]) -> str:
     """The whole report as text."""
     if not records:
         raise RequestError("there is nothing to report; give at least one run folder")
-    groups, summary = by_scene(group(records)), summarise(records)
-    canvas = sections.Canvas(Lines.for_page(groups))
-    scenes = sections.Scenes(groups, summary)
-    parts = [
-        ("result", "The result", sections.conclusions_section(summary)),
-        ("table", "Closing table", sections.table_section(summary)),
-        ("accuracy", "Accuracy over rounds", sections.accuracy_section(scenes, canvas)),
-        ("accuracy-cost", "Accuracy against cost", sections.accuracy_cost_section(scenes, canvas)),
-        ("losses", "Losses", sections.loss_section(scenes, canvas)),
-        ("arrivals", "What arrived", sections.arrival_section(scenes, canvas)),
-        ("delivered", "Measured and expected", sections.delivered_section(scenes, canvas)),
-        ("costs", "Bits and energy", sections.cost_section(scenes, canvas)),
-        ("partition", "Who holds what", sections.partition_section(groups, canvas)),
-        ("experiment", "The experiment", sections.experiment_section(groups)),
-    ]
-    devices = sections.devices_section(scenes, canvas, groups)
-    if devices:
-        parts.insert(5, ("devices", "Who was heard", devices))
-    parts = [part for part in parts if part[2]]
-    thinned = canvas.thinned or canvas.lines.thinned
-    main = (
-        "<noscript><p class='note'>The plots need JavaScript; the text and tables do not.</p>"
-        f"</noscript>{_thinned(canvas.lines) if thinned else ''}"
-        + "".join(section(key, title, html) for key, title, html in parts)
-    )
-    data = _json({"summary": summary.as_json(), "thinned": thinned})
+    report = _Report(records)
+    sections = [part for part in report.sections() if part[2]]
+    values = {"points": report.lines.points, "devices": DEVICES, "thinned": report.lines.thinned}
+    data = {"summary": report.summary.as_json(), "thinned": report.lines.thinned}
     return page_shell(
         kind="slimfl report",
-        title=_title(groups),
-        subtitle=_subtitle(records, groups),
-        contents=[(key, title) for key, title, _ in parts],
-        main=main,
-        scripts=f'<script type="application/json" id="slimfl-data">{data}</script>'
-        f'<script type="application/json" id="slimfl-plots">{_json(canvas.plots)}</script>'
-        f"<script>{charts.script()}</script>"
-        f"<script>{asset('slimfl.report.pages', 'page.js')}</script>",
+        title=_title(report.groups),
+        subtitle=_subtitle(records, report.groups),
+        contents=[(key, title) for key, title, _ in sections],
+        main=render("report.html", sections=sections, **values),
+        scripts=_json("slimfl-data", data)
+        + _json("slimfl-plots", report.plots)
+        + charts()
+        + f"<script>{asset('slimfl.report.pages', 'report.js')}</script>",
     )
+
+
+class _Report:
+    """The sections of a report, and the plots that they show."""
+
+    def __init__(self, records: Sequence[RunRecord]) -> None:
+        self.groups, self.summary = by_scene(group(records)), summarise(records)
+        self.lines = Lines.for_page(self.groups)
+        self.plots: dict[str, Plot] = {}
+        self.scenes: dict[str, list[Group]] = {}
+        for each in self.groups:
+            self.scenes.setdefault(each.scene, []).append(each)
+        rows = [row for row in self.summary.groups if not row.computed]
+        self.rows = dict(zip(map(id, self.groups), rows, strict=True))
+        self.palette = colours.by_name(each.name for each in self.groups)
+
+    def sections(self) -> list[tuple[str, str, list[Block]]]:
+        """Key, title and blocks of every section, in the order of the page."""
+        return [
+            ("result", "The result", self._result()),
+            ("table", "Closing table", self._tables()),
+            ("accuracy", "Accuracy over rounds", self._accuracy()),
+            ("accuracy-cost", "Accuracy against cost", self._accuracy_cost()),
+            ("losses", "Losses", self._losses()),
+            ("devices", "Who was heard", self._devices()),
+            ("arrivals", "What arrived", self._arrivals()),
+            ("delivered", "Measured and expected", self._delivered()),
+            ("costs", "Bits", self._bits()),
+            ("partition", "Who holds what", self._partition()),
+            ("experiment", "The experiment", [_experiment(each) for each in self.groups]),
+        ]
+
+    def _figure(self, key: str, plot: Plot, label: str, caption: str = "") -> Block:
+        """The place of a plot, with a description for people who cannot see it."""
+        key = f"{key}-{len(self.plots)}"
+        self.plots[key] = plot
+        values = {"key": key, "label": label, "caption": caption, "height": plot["height"]}
+        return "figure", values
+
+    def _by_scene(self, made: Iterable[tuple[str, list[Block]]]) -> list[Block]:
+        """Settings next to each other if the screen is wide enough."""
+        parts = [[*self._heading(scene), *blocks] for scene, blocks in made]
+        return [("side-by-side", parts)] if parts else []
+
+    def _heading(self, scene: str) -> list[Block]:
+        return [("h4", _capital(scene))] if len(self.scenes) > 1 else []
+
+    def _result(self) -> list[Block]:
+        """The result in words; for several settings, first a table with one row each."""
+        said = conclusions.conclusions_by_scene(self.summary)
+        notes: list[Block] = [("note", note) for note in conclusions.caveats(self.summary)]
+        if len(said) == 1:
+            return [("sentences", sentences) for sentences in said.values()] + notes
+        how = (
+            "The most accurate method for each setting and its lead, where their difference by "
+            "seed has a 95% interval that excludes zero. Energy: one run of Vanilla FL per width "
+            "compared with one run of SlimFL."
+        )
+        words: list[Block] = []
+        for scene, sentences in said.items():
+            words += [("h4", _capital(scene)), ("sentences", sentences)]
+        return [
+            ("table", conclusions.overview(self.summary)),
+            ("note", how),
+            *notes,
+            _fold("In words, setting by setting", words),
+        ]
+
+    def _tables(self) -> list[Block]:
+        """The closing table over seeds, the costs, and every run."""
+        sums = dict.fromkeys(title(row.method) for row in self.summary.groups if row.computed)
+        summed = "".join(
+            f" {name} is the sum of the Vanilla FL runs of all widths, each of which stops on its "
+            "own."
+            for name in sums
+        )
+        accuracy = (
+            f"Accuracy is the mean over the last evaluated rounds, at most {LAST}; ± is the "
+            "deviation over seeds or, with one seed, over those rounds. Delivered: the share of "
+            "the devices that were asked."
+        )
+        return [
+            ("table", tables.closing(self.summary)),
+            ("note", accuracy),
+            ("table", tables.costs(self.summary)),
+            ("note", "Power and computing are counted as in the paper's table VII." + summed),
+            _fold("Every run", [("table", tables.every_run(self.summary))]),
+        ]
+
+    def _accuracy(self) -> list[Block]:
+        several = any(len(each.runs) > 1 for each in self.groups)
+        band = (
+            " The line is the mean over seeds; the band reaches from the lowest seed to the "
+            "highest."
+        )
+        how = (
+            f"The colour shows the method, the dash pattern the width.{band if several else ''} "
+            "Click a name to hide or show its curve; drag across a plot to zoom in."
+        )
+        return [("p", how), *self._accuracy_over("accuracy", [plots.ROUND], 440, "rounds")]
+
+    def _accuracy_cost(self) -> list[Block]:
+        counted = energy_words(run for each in self.groups for run in each.runs) or "none"
+        how = (
+            "Accuracy of the model against the cost of all devices together. Vanilla FL at one "
+            "width pays only for that width. Computing energy follows a preset, and presets "
+            f"differ by two orders of magnitude; here: {counted}."
+        )
+        axes = list(plots.COSTS.values())
+        what = "energy, airtime, data sent or virtual time"
+        return [("p", how), *self._accuracy_over("accuracy-cost", axes, 400, what)]
+
+    def _accuracy_over(self, key: str, axes: list[Axis], height: int, what: str) -> list[Block]:
+        def lines(each: Group) -> list[Line]:
+            if key == "accuracy":
+                return self.lines.of_widths(each, "accuracy", 100)
+            return self.lines.against_cost(each)
+
+        return self._curves(key, lines, axes, plots.ACCURACY, height, f"Accuracy over {what}")
+
+    def _losses(self) -> list[Block]:
+        """The losses on the test set and in training; empty if no run recorded any."""
+        blocks: list[Block] = []
+        for key, what, name, label in (
+            ("loss", "loss", "On the test set", "cross-entropy on the test set"),
+            ("training-loss", "training_loss", "In training, mean over devices",
+             "training loss of the devices"),
+        ):  # fmt: skip
+            drawn = self._curves(
+                key,
+                lambda each, what=what: self.lines.of_widths(each, what),  # type: ignore[misc]
+                [plots.ROUND],
+                Axis(label),
+                360,
+                f"{label[:1].upper()}{label[1:]} over rounds",
+            )
+            blocks += [("h3", name), *drawn] if drawn else []
+        return blocks
+
+    def _curves(
+        self,
+        key: str,
+        lines_of: Callable[[Group], list[Line]],
+        x: Sequence[Axis],
+        y: Axis,
+        height: int,
+        what: str,
+    ) -> list[Block]:
+        """One plot per scene, all with the same vertical axis; empty if there is nothing."""
+        drawn: list[tuple[str, Plot, str]] = []
+        for scene, groups in self.scenes.items():
+            lines = [line for each in groups for line in lines_of(each)]
+            if not lines and key != "accuracy":
+                continue
+            widths = groups[0].runs[0].width_names
+            plot = plots.curves(lines, self.palette, widths, x, y, height)
+            names = ", ".join(dict.fromkeys(line.method for line in lines))
+            at = f" at widths {', '.join(widths)}" if any(line.width for line in lines) else ""
+            drawn.append((scene, plot, f"{what} of {names}{at}, {scene}"))
+        plots.share_axis(plot for _, plot, _ in drawn)
+        return self._by_scene((s, [self._figure(key, plot, label)]) for s, plot, label in drawn)
+
+    def _devices(self) -> list[Block]:
+        """Time, batteries, who was heard and why others were missing."""
+        blocks: list[Block] = []
+        for table in tables.clocks(self.groups):
+            how = (
+                "Virtual time of all rounds; joules of all devices together, computing according "
+                "to the named presets, which differ by two orders of magnitude. First empty and "
+                "half empty: the round in which the first battery and half of the batteries were "
+                "empty."
+            )
+            blocks += [("table", table), ("note", how)]
+        axes = [plots.ROUND, Axis("virtual time, s", "s")]
+        charge = Axis("charge left of all batteries, %", "%", from_zero=True)
+        batteries = self._curves(
+            "batteries", self.lines.batteries, axes, charge, 340, "Charge of all batteries together"
+        )
+        blocks += [("h3", "Batteries"), *batteries] if batteries else []
+        notes = (
+            "In percent of the times that a device was asked. Never heard: devices from which "
+            "nothing was ever merged.",
+            "Accuracy in percent on the devices' own data: the accuracy of every label on the "
+            "test set, weighted by the labels of each device, as the mean over devices. Heard "
+            "least: the quarter of the devices that delivered least often.",
+        )
+        found = tables.devices(self.groups)
+        for table, note in zip(found, notes, strict=False):
+            blocks += [("table", table), ("note", note)]
+        for each in self.groups if found else ():
+            plot = self.lines.cell_map(each.runs[0])
+            if plot is not None:
+                name = f"{each.name}, {each.scene}, seed {each.runs[0].experiment.seed}"
+                label = f"Where the devices are and how often each was heard: {name}"
+                how = (
+                    "blue devices were always heard, orange ones never; circles train all "
+                    "widths, squares cannot"
+                )
+                blocks.append(self._figure("cell", plot, label, f"{name}: {how}"))
+        return blocks
+
+    def _arrivals(self) -> list[Block]:
+        """One heat map per group, of its first seed; those of further settings are folded."""
+        most = max(len(each.runs[0].width_names) for each in self.groups)
+        blocks: list[Block] = [_legend(most)]
+        for number, (scene, groups) in enumerate(self.scenes.items()):
+            maps: list[Block] = []
+            for run, each in ((each.runs[0], each) for each in groups if each.runs[0].lines):
+                name = f"{each.name}, seed {run.experiment.seed}"
+                label = f"Segments of each device that were decoded in each round: {name}, {scene}"
+                segments = len(run.width_names)
+                own = [_legend(segments)] if segments != most else []
+                drawn = self._figure("arrivals", self.lines.heat(run), label)
+                maps += [("h5", name), *own, drawn]
+            blocks += [_fold(_capital(scene), maps, number == 0)] if len(self.scenes) > 1 else maps
+        return blocks
+
+    def _delivered(self) -> list[Block]:
+        drawn = []
+        for scene, groups in self.scenes.items():
+            plot = plots.delivered([(each, self.rows[id(each)]) for each in groups], self.palette)
+            label = f"Delivered share of every segment, measured and expected, {scene}"
+            drawn.append((scene, [self._figure("delivered", plot, label)]))
+        unknown = [
+            each.name
+            for each in self.groups
+            if expected_of(each.runs[0].experiment, each.runs[0].provenance) is None
+        ]
+        none = f" For {', '.join(unknown)} there is no formula, so no expected values are shown."
+        how = (
+            "Bars: measured. Diamonds: the decoding probability of equation (5), reduced by "
+            "dropout, with two standard errors for the same number of uploads."
+        )
+        return [("p", how + (none if unknown else "")), *self._by_scene(drawn)]
+
+    def _bits(self) -> list[Block]:
+        made = {
+            scene: plots.bits([self.rows[id(each)] for each in groups], self.palette)
+            for scene, groups in self.scenes.items()
+        }
+        plots.share_axis(made.values())
+        drawn = (
+            (scene, [self._figure("bits", plot, f"Decoded and dropped MB per segment, {scene}")])
+            for scene, plot in made.items()
+        )
+        return [("p", "Solid: decoded. Hatched: sent but dropped."), *self._by_scene(drawn)]
+
+    def _partition(self) -> list[Block]:
+        """Every distinct partition among the groups' first seeds."""
+        shown: dict[str, list[Block]] = {}
+        for run in (each.runs[0] for each in self.groups):
+            if not run.class_counts or str(run.class_counts) in shown:
+                continue
+            data = run.experiment.data
+            alpha = f", alpha {data.alpha:g}" if data.partition.startswith("dirichlet") else ""
+            name = f"{run.dataset_name}, {data.partition}{alpha}, seed {run.experiment.seed}"
+            plot = self.lines.partition(run.class_counts)
+            label = f"Samples of every class on every device: {name}"
+            shown[str(run.class_counts)] = [self._figure("partition", plot, label, name)]
+        return [("side-by-side", list(shown.values()))] if shown else [("p", "No run has started.")]
+
+
+def _experiment(group: Group) -> Block:
+    """Everything needed to repeat the runs of a group."""
+    first = group.runs[0]
+    versions = first.provenance.get("versions", {})
+    made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
+    files = [str(run.path / "experiment.toml") for run in group.runs]
+    if first.own:  # a command line cannot pass objects
+        needed = "".join(f", {kind}=..." for kind in first.own)
+        commands = [f"slimfl.run({file!r}, out='NEW_FOLDER'{needed})" for file in files]
+    else:
+        commands = [f"slimfl run {shlex.quote(file)} --out NEW_FOLDER" for file in files]
+    facts = [
+        ("Made with", made_with or "unknown"),
+        ("SHA-256 of the data", str(first.provenance.get("data_sha256", "unknown"))),
+        *(
+            (f"Own {kind}, given in Python", f"{own.get('name', '')} {own.get('fingerprint', '')}")
+            for kind, own in first.own.items()
+        ),
+    ]
+    seeds = ", ".join(str(run.experiment.seed) for run in group.runs)
+    blocks: list[Block] = [
+        ("facts", facts),
+        ("p", "Repeat it:"),
+        ("pre", "\n".join(commands)),
+        ("p", f"The experiment of seed {first.experiment.seed}:"),
+        ("pre", config.dump(first.experiment)),
+    ]
+    return _fold(f"{group.name}, {group.scene} (seeds {seeds})", blocks)
+
+
+def _legend(segments: int) -> Block:
+    pairs = zip(plots.arrival_words(segments), colours.arrivals(segments), strict=True)
+    return "legend", [(word, *colours.on_screen(shade)) for word, shade in pairs]
+
+
+def _fold(title: str, blocks: list[Block], is_open: bool = False) -> Block:
+    return "fold", {"title": title, "blocks": blocks, "open": is_open}
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _title(groups: Sequence[Group]) -> str:
@@ -86,15 +382,8 @@ def _subtitle(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
     return f"{datasets} · {devices} devices · widths {widths} · {runs}"
 
 
-def _thinned(lines: Lines) -> str:
-    return (
-        "<p class='note' id='thinned'>There is too much data to draw: plots show at most "
-        f"{lines.points:,} rounds and {DEVICES} devices (twice as many in the partition), evenly "
-        "spaced. Tables and sentences use all of them.</p>"
-    )
-
-
-def _json(value: Any) -> str:
-    """JSON in which no text can end the surrounding script element."""
+def _json(key: str, value: Any) -> str:
+    """A script element with data in which no text can end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f'<script type="application/json" id="{key}">{text}</script>\n'

@@ -1,10 +1,12 @@
 // The table of runs: sorted by any column, each run shown or hidden, one of them selected.
-import { say } from "./chart.js";
-import { BITS, JOULES, SECONDS } from "./units.js";
+import { UNITS, unitFor } from "./live.js";
 
 const words = new Intl.Collator("en", { numeric: true }); // run-2 before run-10
 const percent = (value) => (value == null ? "" : (100 * value).toFixed(1));
-const unit = (units) => (value) => say(value, units);
+const unit = (id) => (value) => {
+  const [size, name] = unitFor(UNITS[id], value);
+  return `${Number((value / size).toPrecision(3))} ${name}`;
+};
 
 function columns(runs) {
   const widths = [...new Set(runs.flatMap((run) => Object.keys(run.now.accuracy)))]
@@ -18,10 +20,8 @@ function columns(runs) {
       value: (r) => r.now.accuracy[width], show: percent })),
     ...Array.from({ length: segments }, (_, s) => ({ id: `delivered.${s + 1}`, title: `delivered % segment\u00a0${s + 1}`,
       value: (r) => r.now.delivered[s], show: percent })),
-    { id: "compute_s", title: "computing", value: (r) => r.now.compute_s, show: unit(SECONDS) },
-    { id: "airtime_s", title: "airtime", value: (r) => r.now.airtime_s, show: unit(SECONDS) },
-    { id: "energy_j", title: "energy", value: (r) => r.now.energy_j, show: unit(JOULES) },
-    { id: "bits", title: "sent", value: (r) => r.now.bits, show: unit(BITS) },
+    ...Object.entries({ compute_s: "computing", airtime_s: "airtime", energy_j: "energy", bits: "sent" })
+      .map(([id, title]) => ({ id, title, value: (r) => r.now[id], show: unit(id) })),
   ];
 }
 
@@ -42,7 +42,8 @@ export class RunTable {
     this.shape = "";
   }
 
-  update(runs) {
+  update(runs, index) {
+    this.index = index;
     const wanted = columns(runs), shape = wanted.map((c) => c.id).join();
     if (shape !== this.shape) { // other widths: rebuild it
       this.shape = shape;
@@ -136,7 +137,7 @@ export class RunTable {
       const cell = row.cells[index + 1], found = value(run);
       if (id === "name") {
         const [swatch, name, path] = cell.children;
-        swatch.style.background = run.colour ?? "transparent";
+        swatch.style.background = run.about.colour?.[this.index] ?? "transparent";
         set(name, run.about.name === undefined ? "unreadable" : `${run.about.name}, seed ${run.about.seed}`);
         set(path, run.about.path);
         cell.title = `${run.about.scene ?? ""}\n${run.about.path}`;

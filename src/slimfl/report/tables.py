@@ -1,0 +1,486 @@
+"""The tables of runs: one list of columns each, for the terminal, HTML, CSV and JSON.
+
+Callers must print them on a console without markup, as names and paths may contain square brackets.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.table import Table as RichTable
+
+from slimfl.experiment import EnergySection, TimeSection
+from slimfl.results.devices import device_summary
+from slimfl.results.energy import energy_words
+from slimfl.results.groups import Group, by_scene, group
+from slimfl.results.learned import ERRORS
+from slimfl.results.records import RunRecord
+from slimfl.results.run_summary import RunRow, run_summary
+from slimfl.results.summary import GroupRow, Summary, summarise
+
+NONE = "–"
+
+#: A value for programs: a number, a word, or None.
+Value = Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its heading, what a reader sees, and what a program gets."""
+
+    heading: str
+    text: Callable[[Any], str]
+    key: str
+    value: Callable[[Any], Value] | None = None
+    """By default the text."""
+    over: str = ""
+    """A heading shared with the neighbours."""
+    terminal: bool = True
+    """False if it is shown on a page alone, for lack of room."""
+
+    def exact(self, row: Any) -> Value:
+        """The value for programs."""
+        return self.text(row) if self.value is None else self.value(row)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings; the first column is the name of a row."""
+
+    key: str
+    title: str
+    name: Callable[[Any], str]
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    caption: str = ""
+    scene: Callable[[Any], str] = lambda row: ""
+    """Rows of several scenes stand under headings, or have their scene below their name."""
+    heading: str = "method"
+
+    @property
+    def scenes(self) -> list[str]:
+        """The scenes in order; empty if there is only one."""
+        found = list(dict.fromkeys(map(self.scene, self.rows)))
+        return found if len(found) > 1 else []
+
+    @property
+    def over(self) -> list[tuple[str, int]]:
+        """The shared headings with the number of columns below each."""
+        spans = groupby(self.columns, key=lambda column: column.over)
+        return [(over, len(list(same))) for over, same in spans]
+
+    def as_json(self) -> list[dict[str, Value]]:
+        """One dictionary per row."""
+        return [
+            {self.heading: self.name(row), "scene": self.scene(row)}
+            | {column.key: column.exact(row) for column in self.columns}
+            for row in self.rows
+        ]
+
+    def csv(self) -> str:
+        """The same for spreadsheets."""
+        rows, file = self.as_json(), io.StringIO()
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+        return file.getvalue()
+
+    def console(self) -> RichTable:
+        """For the terminal."""
+        table = RichTable(
+            title=self.title,
+            title_justify="left",
+            caption=self.caption or None,
+            caption_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            collapse_padding=True,
+        )
+        shown = [column for column in self.columns if column.terminal]
+        table.add_column(self.heading, overflow="fold")
+        for column in shown:
+            over = f"{column.over}\n" if column.over else ""
+            table.add_column(f"{over}{column.heading}", justify="right", vertical="top")
+        for scene in self.scenes or [""]:
+            if scene:
+                table.add_section()
+                table.add_row(scene, style="italic")
+            for row in self.rows:
+                if not scene or self.scene(row) == scene:
+                    style = "dim" if getattr(row, "computed", False) else ""
+                    table.add_row(self.name(row), *(c.text(row) for c in shown), style=style)
+        return table
+
+
+# --- how numbers are written; a dash if there is none
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """The given significant digits and all digits before the point, never a power of ten.
+
+    >>> number(1234.6), number(0.01041), number(None)
+    ('1,235', '0.0104', '–')
+    """
+    if value is None:
+        return NONE
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    text = f"{value:#.{digits}g}"
+    return (f"{float(text):.9f}".rstrip("0") if "e" in text else text).rstrip(".")
+
+
+def percent(share: float | None) -> str:
+    """`93.4`, in percent."""
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def accuracy(row: GroupRow, width: str) -> str:
+    """`84.1 ± 0.3`, in percent, with the deviation over seeds or else over rounds."""
+    mean = row.accuracy_mean(width)
+    return NONE if mean is None else f"{100 * mean:.1f} ± {100 * row.accuracy_deviation(width):.1f}"
+
+
+def rounds(row: GroupRow) -> str:
+    """`20`, or `6/20` while a run is not complete."""
+    done = min(run["rounds_done"] for run in row.runs)
+    asked = row.runs[0]["rounds_asked"]
+    return f"{done}" if all(run["complete"] for run in row.runs) else f"{done}/{asked}"
+
+
+def converged(row: GroupRow) -> str:
+    """The round, or how many seeds converged."""
+    mean = row.mean("converged_round")
+    if mean is not None:
+        return f"{mean:.0f}"
+    some = sum(run["converged_round"] is not None for run in row.runs)
+    return f"{some} of {len(row.seeds)}" if some else NONE
+
+
+def privacy(run: RunRow) -> str:
+    """Epsilon and its delta; clipping without noise bounds nothing."""
+    if run["privacy"] is None:
+        return NONE
+    epsilon = run["privacy"]["epsilon"]
+    return f"{'unbounded' if epsilon is None else f'{epsilon:.3g}'} ({run['privacy']['delta']:g})"
+
+
+def _spread(values: pd.Series, scale: float = 1, form: str = ".4g", error: str = ".2g") -> str:
+    """Mean and deviation over seeds; a dash unless every seed has a value."""
+    if not len(values) or values.hasnans:
+        return NONE
+    deviation = f" ± {scale * values.std():{error}}" if len(values) > 1 else ""
+    return f"{scale * values.mean():{form}}{deviation}"
+
+
+# --- the tables
+
+
+def closing_table(records: Iterable[RunRecord]) -> RichTable:
+    """The closing table for the terminal."""
+    return closing(summarise(records)).console()
+
+
+def compare_table(records: Iterable[RunRecord]) -> RichTable:
+    """The comparison for the terminal."""
+    return comparison(summarise(records)).console()
+
+
+def clock_tables(records: Iterable[RunRecord]) -> list[RichTable]:
+    """Time and energy for the terminal; none without a clock or unequal devices."""
+    return [table.console() for table in clocks(by_scene(group(records)))]
+
+
+def devices_tables(records: Iterable[RunRecord]) -> list[RichTable]:
+    """Missing devices and accuracy by group for the terminal; none if all are identical."""
+    return [table.console() for table in devices(by_scene(group(records)))]
+
+
+def closing(summary: Summary) -> Table:
+    """The most important results of runs; fits 80 columns with two widths."""
+    rows = summary.groups
+    spent = dict.fromkeys(privacy(run) for run in summary.runs if run["privacy"])
+    said = [*summary.budgets, *summary.averaged]
+    notes = [_caption(rows), *(each.words for each in said)]
+    if spent:
+        notes.insert(1, f"differential privacy, epsilon (delta): {', '.join(spent)}")
+    segments = range(1, max(row.segments for row in rows) + 1)
+
+    def delivered(row: GroupRow) -> list[float | None]:
+        return [row.mean(f"segments.{s}.delivered_share") for s in segments[: row.segments]]
+
+    columns = [
+        Column("seeds", lambda row: str(len(row.seeds)), "seeds", lambda row: len(row.seeds),
+               terminal=False),
+        Column("\nrounds", rounds, "rounds"),
+        *_accuracies(rows, accuracy),
+        Column("delivered %\nper segment", lambda row: " / ".join(map(percent, delivered(row))),
+               "delivered", delivered),
+        _mean("sending\nJ", "total.energy_j"),
+        Column("conver-\nged in", converged, "converged_round",
+               lambda row: row.mean("converged_round")),
+        _mean("images\nper s", "images_per_s", terminal=False),
+    ]  # fmt: skip
+    return _of_groups("closing", "Final accuracy and what it cost", columns, rows, "\n".join(notes))
+
+
+def comparison(summary: Summary) -> Table:
+    """More columns, and each accuracy's difference from the first row in points."""
+    rows = summary.groups
+
+    def with_difference(row: GroupRow, width: str) -> str:
+        own = row.accuracy_mean(width)
+        first = next(other for other in rows if width in other.widths)
+        base = first.accuracy_mean(width)
+        if own is None or base is None or row is first:
+            return accuracy(row, width)
+        points = round(100 * (own - base), 1) + 0.0  # no -0.0
+        return f"{accuracy(row, width)}\n({points:+.1f})"
+
+    def stacked(heading: str, key: str, *keys: str) -> Column:
+        return Column(
+            heading,
+            lambda row: "\n".join(number(row.mean(each)) for each in keys),
+            key,
+            lambda row: [row.mean(each) for each in keys],
+        )
+
+    def shares(row: GroupRow) -> list[float | None]:
+        return [row.mean(f"segments.{s + 1}.delivered_share") for s in range(row.segments)]
+
+    columns = [
+        *_accuracies(rows, with_difference),
+        Column("deliv-\nered %", lambda row: "\n".join(map(percent, shares(row))), "delivered",
+               shares),
+        Column("decoded,\ndropped\nMB", lambda row: f"{number(_mb(row, 'decoded'))}\n"
+               f"{number(_mb(row, 'dropped'))}", "decoded_and_dropped_mb",
+               lambda row: [_mb(row, "decoded"), _mb(row, "dropped")]),
+        stacked("energy J\nin all,\nto conv.", "energy_j", "total.energy_j",
+                "until_converged.energy_j"),
+        Column("conver-\nged in\nround", converged, "converged_round",
+               lambda row: row.mean("converged_round")),
+        stacked("to conv.\nW,\nGFLOPS", "until_converged", "until_converged.paper_power_w",
+                "until_converged.paper_gflops"),
+    ]  # fmt: skip
+    title = "Comparison; in brackets: difference in points from the first row with that width"
+    return _of_groups("compare", title, columns, rows, _caption(rows))
+
+
+def costs(summary: Summary) -> Table:
+    """Costs in total and until convergence; power and computing as in the paper's table VII."""
+    whole, until = "in the whole run", "until convergence"
+    columns = [
+        *(
+            Column(f"{word}, MB", partial(_mb_text, word=word), f"{word}_mb",
+                   partial(_mb, word=word), over=whole)
+            for word in ("decoded", "dropped")
+        ),
+        _mean("airtime, s", "total.airtime_s", over=whole),
+        *(
+            _mean(heading, f"{part}.{key}", over=over)
+            for part, over in (("total", whole), ("until_converged", until))
+            for heading, key in (("energy, J", "energy_j"), ("power, W", "paper_power_w"),
+                                 ("computing, GFLOPS", "paper_gflops"))
+        ),
+    ]  # fmt: skip
+    return _of_groups("cost", "Costs", columns, summary.groups)
+
+
+def every_run(summary: Summary) -> Table:
+    """Every single run."""
+
+    def best(run: RunRow, width: str) -> str:
+        own = run["accuracy"].get(width)
+        if own is None:
+            return NONE
+        return f"{percent(own['final'])} ± {percent(own['deviation'])} ({percent(own['best'])})"
+
+    widths = width_names(summary.groups)
+    columns = [
+        Column("seed", lambda run: str(run["seed"]), "seed"),
+        Column("rounds", lambda run: f"{run['rounds_done']}/{run['rounds_asked']}", "rounds"),
+        *(
+            Column(f"{width} accuracy (best), %", partial(best, width=width), f"accuracy.{width}")
+            for width in widths
+        ),
+        Column("energy, J", lambda run: number(run["total"]["energy_j"]), "energy_j"),
+        Column("converged in round", lambda run: str(run["converged_round"] or NONE), "converged"),
+        Column("refused updates", lambda run: str(run["refused"]), "refused"),
+    ]  # fmt: skip
+    if any(run["privacy"] for run in summary.runs):
+        columns.append(Column("epsilon (delta)", privacy, "privacy"))
+    return Table("run", "Every run", lambda run: str(run["method"]), columns, summary.runs)
+
+
+def clocks(groups: Iterable[Group]) -> list[Table]:
+    """Time and energy of groups that configure a clock, energy or unequal devices."""
+    set_up = [each for each in groups if _has_clock(each.runs[0])]
+    if not set_up:
+        return []
+    rows = [(each, pd.DataFrame(_clock(run) for run in each.runs)) for each in set_up]
+
+    def column(heading: str, key: str) -> Column:
+        return Column(
+            heading,
+            lambda row: _spread(row[1][key].astype(float)),
+            key,
+            lambda row: row[1][key].mean(skipna=False),
+        )
+
+    columns = [
+        column("time s", "clock_s"),
+        column("sending J", "sending_j"),
+        column("computing J", "computing_j"),
+        Column("counted by", lambda row: energy_words(row[0].runs), "counted_by"),
+        column("first empty", "first_empty"),
+        column("half empty", "half_empty"),
+    ]
+    return [Table("clock", "Time and energy", _full_name(set_up), columns, rows)]
+
+
+def devices(groups: Iterable[Group]) -> list[Table]:
+    """Who was missing, and accuracy on the devices' own data; none if all devices are identical."""
+    known = [
+        (each, found)
+        for each in groups
+        if (found := [s for run in each.runs if (s := device_summary(run)) is not None])
+    ]
+    if not known:
+        return []
+    name = _full_name([each for each, _ in known])
+    reasons = sorted({why for _, found in known for one in found for why in one.missing})
+
+    def missing(row: Any, why: str) -> pd.Series:
+        shares = [one.missing.get(why) for one in row[1]]
+        happened = any(share is not None for share in shares)
+        return pd.Series([share or 0.0 for share in shares] if happened else [], dtype=float)
+
+    columns = [_shares(why, partial(missing, why=why)) for why in reasons]
+    never = Column(
+        "never heard, devices",
+        lambda row: f"{pd.Series([one.never_heard for one in row[1]]).mean():.3g}",
+        "never_heard",
+    )
+    title = "Missing, % of the times a device was asked"
+    tables = [Table("missing", title, name, [*columns, never], known)]
+
+    kinds = list(dict.fromkeys(k for _, found in known for one in found for k in one.accuracy))
+    rows = [
+        (each, found, width)
+        for each, found in known
+        for width in dict.fromkeys(w for one in found for k in one.accuracy.values() for w in k)
+    ]
+
+    def own(row: Any, kind: str) -> pd.Series:
+        values = (one.accuracy.get(kind, {}).get(row[2]) for one in row[1])
+        return pd.Series([value for value in values if value is not None], dtype=float)
+
+    if rows:
+        columns = [_shares(kind, partial(own, kind=kind)) for kind in kinds]
+        width = Column("width", lambda row: str(row[2]), "width")
+        title = "Accuracy % on the devices' own data"
+        tables.append(Table("fairness", title, name, [width, *columns], rows))
+    return tables
+
+
+def width_names(rows: Iterable[GroupRow]) -> list[str]:
+    """Every width that some row has, narrowest first."""
+    return sorted({width for row in rows for width in row.widths}, key=lambda w: float(w[:-1]))
+
+
+def _of_groups(
+    key: str, title: str, columns: Sequence[Column], rows: Sequence[GroupRow], caption: str = ""
+) -> Table:
+    return Table(key, title, lambda row: row.name, columns, rows, caption, lambda row: row.scene)
+
+
+def _accuracies(rows: Sequence[GroupRow], text: Callable[..., str]) -> list[Column]:
+    return [
+        Column(f"{width}\naccuracy %", partial(text, width=width), f"accuracy.{width}",
+               partial(GroupRow.accuracy_mean, width=width))
+        for width in width_names(rows)
+    ]  # fmt: skip
+
+
+def _mean(heading: str, key: str, *, over: str = "", terminal: bool = True) -> Column:
+    def value(row: GroupRow) -> float | None:
+        return row.mean(key)
+
+    return Column(heading, lambda row: number(value(row)), key, value, over, terminal)
+
+
+def _mb(row: GroupRow, word: str) -> float:
+    return sum(row.mean(f"segments.{s + 1}.{word}_mb") or 0.0 for s in range(row.segments))
+
+
+def _mb_text(row: GroupRow, word: str) -> str:
+    return number(_mb(row, word))
+
+
+def _shares(heading: str, values: Callable[[Any], pd.Series]) -> Column:
+    """Percentages over the seeds."""
+    return Column(
+        heading,
+        lambda row: _spread(values(row), 100, ".1f", ".1f"),
+        heading,
+        lambda row: None if not len(values(row)) else float(values(row).mean()),
+    )
+
+
+def _clock(run: RunRecord) -> dict[str, float | None]:
+    row = run_summary(run)
+    return {
+        "clock_s": row["clock_s"],
+        "sending_j": row["total"]["energy_j"],
+        "computing_j": row["compute_energy_j"],
+        "first_empty": row["first_empty"] and row["first_empty"]["round"],
+        "half_empty": row["half_empty"] and row["half_empty"]["round"],
+    }
+
+
+def _has_clock(run: RunRecord) -> bool:
+    experiment = run.experiment
+    differ = run.devices is not None
+    return differ or experiment.time != TimeSection() or experiment.energy != EnergySection()
+
+
+def _full_name(groups: Sequence[Group]) -> Callable[[Any], str]:
+    """The name of a row's group, with its scene if there are several."""
+    several = len({each.scene for each in groups}) > 1
+    return lambda row: f"{row[0].name}, {row[0].scene}" if several else row[0].name
+
+
+def _caption(rows: Sequence[GroupRow]) -> str:
+    seeds = {len(row.seeds) for row in rows}
+    if seeds == {1}:
+        deviation = "± is the deviation over the last evaluated rounds"
+    elif 1 in seeds:
+        deviation = "± is the deviation over seeds, or over the last rounds for a single seed"
+    else:
+        deviation = f"± is the deviation over {'/'.join(map(str, sorted(seeds)))} seeds"
+    scenes = {row.scene for row in rows}
+    where = f"{scenes.pop()}; " if len(scenes) == 1 else ""
+    return f"{where}{deviation}{_not_learned(rows)}"
+
+
+def _not_learned(rows: Sequence[GroupRow]) -> str:
+    """A warning about methods that are not better than guessing."""
+    tested = [(row, width) for row in rows if not row.computed for width in row.widths]
+    guessing = [(row, width) for row, width in tested if not row.has_learned(width)]
+    if not guessing:
+        return ""
+    limit = 100 * max(row.learned_above for row, _ in guessing)
+    which = "no network has learned yet"
+    if len(guessing) < len(tested):
+        named = dict.fromkeys(f"{row.name} at {width}" for row, width in guessing)
+        which = f"not learned yet: {', '.join(named)}"
+    return (
+        f"\n{which} (not above {limit:.1f} %, which is guessing plus {ERRORS:.0f} standard errors)"
+    )
