@@ -207,8 +207,8 @@ def closing(summary: Summary) -> Table:
     """The most important results of runs; fits 80 columns with two widths."""
     rows = summary.groups
     spent = dict.fromkeys(privacy(run) for run in summary.runs if run["privacy"])
-    budgets = (each.words for each in summary.budgets)
-    notes = [_caption(rows), *budgets, *(each.words for each in summary.averaged)]
+    notes = [_caption(rows), *(each.words for each in summary.budgets)]
+    notes += [each.words for each in summary.averaged]
     if spent:
         notes.insert(1, f"differential privacy, epsilon (delta): {', '.join(spent)}")
     segments = range(1, max(row.segments for row in rows) + 1)
