@@ -70,7 +70,9 @@ def watching(*paths: Path, port: int = 0, seconds: int = 120) -> Iterator[Served
 
 def write_run(path: Path, method: str = "slimfl", rounds: int = 2, asked: int = 2) -> Path:
     """A run folder with two devices."""
-    (experiment,) = config.load(method=method, rounds=asked, federation__devices=2)
+    (experiment,) = config.load(
+        method=method, rounds=asked, federation__devices=2, radio__rates="equal"
+    )
     RunFolder.create(path, experiment, PROVENANCE)
     widths = {"slimfl": ("0.5x", "1.0x")}.get(method, (method.removeprefix("vanilla-"),))
     for number in range(1, rounds + 1):
