@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from slimfl.experiment import RadioSection
-from slimfl.radio import Rayleigh, build_fading
+from slimfl.radio import Rayleigh
+from slimfl.radio.fading import build_fading
 
 
 @settings(deadline=None, max_examples=40)

@@ -8,18 +8,16 @@ from scipy import special, stats
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import (
+from slimfl.radio import Nakagami, Rayleigh, Rician
+from slimfl.radio.fading import (
     Autoregressive,
     Jakes,
-    Nakagami,
     NoFading,
-    Rayleigh,
-    Rician,
     Shadowed,
     build_fading,
     doppler_correlation,
+    scattering,
 )
-from slimfl.radio.fading import scattering
 
 
 def rice_gain(k):

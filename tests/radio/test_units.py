@@ -2,7 +2,7 @@
 
 import pytest
 
-from slimfl.radio.units import from_db, watt
+from slimfl.radio import from_db, watt
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import Gap, Signal, Superposition, build_decoder, from_db, outage_link
-from slimfl.radio.waveform import cache
-from slimfl.radio.waveform.code import code_of
-from slimfl.radio.waveform.curve import Curve, fitted, measure
-from slimfl.radio.waveform.exchange import exchange
-from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.table import WaveformTable
+from slimfl.radio import Signal, Superposition, from_db, outage_link
+from slimfl.radio.decoders import Gap, build_decoder
+from slimfl.radio.waveform import table as cache
+from slimfl.radio.waveform.code import Modem, code_of
+from slimfl.radio.waveform.symbols import exchange
+from slimfl.radio.waveform.table import Curve, WaveformTable, fitted, measure
 
 SMALL = Modem(bits_per_symbol=2, block_bits=128)
 BOTH = Superposition((1.0, 1.0), (0.8, 0.2))

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slimfl.experiment import RadioSection
-from slimfl.radio import Coding, Messages, section_probabilities, signal
-from slimfl.radio import inverse_probability_sum as inverse_probability_sum
-
-Floats = NDArray[np.float64]
+from slimfl.radio.channel import Messages
+from slimfl.radio.coding import Coding, Floats
+from slimfl.radio.link import section_probabilities
+from slimfl.radio.signals import signal
+from slimfl.radio.splits import inverse_probability_sum as inverse_probability_sum
 
 
 def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -> float:

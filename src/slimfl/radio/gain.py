@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
-from slimfl.radio import Objective, Rayleigh, Superposition, best_split, sinr_target
+from slimfl.radio.coding import Superposition, sinr_target
+from slimfl.radio.fading import Rayleigh
+from slimfl.radio.splits import Objective, best_split
+from slimfl.units import to_db
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +42,7 @@ def price_of_a_safer_base_db(rates: Sequence[float], factor: float) -> float:
     0.58
     """
     steps = _steps(rates)
-    return float(10 * np.log10(1 + steps[0] / steps.sum() * (factor - 1)))
+    return to_db(float(1 + steps[0] / steps.sum() * (factor - 1)))
 
 
 def break_even(rates: Sequence[float]) -> float:
