@@ -45,14 +45,18 @@ def price_of_a_safer_base_db(rates: Sequence[float], factor: float) -> float:
     return to_db(float(1 + steps[0] / steps.sum() * (factor - 1)))
 
 
-def break_even(rates: Sequence[float]) -> float:
-    """The ratio of the base's value to segment 2's above which superposition beats one message.
+def break_even(rates: Sequence[float]) -> Floats:
+    """[i]: the worth of the model with segments 1..i above which superposition beats one message.
 
-    For two segments with values a_1 and a_2 it improves a_1 p_1 + a_2 p_2 if and only if a_1 / a_2
-    is above this ratio, with any fading.
+    Around equal thresholds, and with any fading, it does if and only if the worth of some narrower
+    model is above its share of the power that one message needs, (2^C_i - 1) / (2^C_S - 1). For two
+    segments with values a_1 and a_2 that is a_1 / a_2 > u'_1 / (u'_2 (1 + u'_1)).
+
+    >>> break_even((1, 2)).round(3)
+    array([0.143])
     """
-    base, second = sinr_target(rates)
-    return float(base / (second * (1 + base)))
+    needed = sinr_target(np.cumsum(rates))
+    return np.asarray(needed[:-1] / needed[-1])
 
 
 def ceiling(worth: Sequence[float]) -> float:

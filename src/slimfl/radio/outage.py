@@ -244,18 +244,18 @@ class OutageChannel:
         noise_to_power: Floats,
         uniform: Floats | None,
     ) -> Indices:
-        """[device]: the number of messages decoded at known gains.
+        """[..., device]: the number of messages decoded at known gains.
 
         Args:
             coding: How the messages share the upload.
             bits: Those of every message; empty if they are not known.
-            gains: [device] summed over the attempts so far.
+            gains: [..., device] summed over the attempts so far.
             noise_to_power: [device] c / P.
             uniform: [device] a uniform number each; None if decoding is certain.
         """
         if self.decoder.certain or uniform is None:
             thresholds = coding.thresholds(noise_to_power)
-            return np.asarray((gains[:, None] >= thresholds).sum(axis=1))
+            return np.asarray((gains[..., None] >= thresholds).sum(axis=-1))
         known = needed(self.decoder.probabilities(coding, bits, gains / noise_to_power))
         return drawn(known, uniform)
 
