@@ -7,9 +7,9 @@ from scipy.optimize import linprog, minimize, minimize_scalar
 from slimfl.errors import RequestError
 from slimfl.radio import Superposition
 from slimfl.radio.gain import (
+    best_gain,
     break_even,
     ceiling,
-    gain,
     largest_gain,
     most_favourable_snr,
     price_of_a_safer_base_db,
@@ -69,7 +69,7 @@ def best_by_plain_search(snr, rates, worth):
 )  # fmt: skip
 @pytest.mark.parametrize("snr", [4.0, 12.0, 40.0])
 def test_the_gain_is_the_numeric_optimum_and_below_the_ceiling(rates, worth, snr):
-    found = gain(snr, rates, worth)
+    found = best_gain(snr, rates, worth)
     assert found.superposed == pytest.approx(best_by_plain_search(snr, rates, worth), rel=1e-4)
     assert -1e-4 <= found.share <= ceiling(worth) - 1
     probabilities = np.exp(-(2.0 ** np.cumsum(rates) - 1) / snr)
@@ -84,11 +84,11 @@ def test_gains_at_the_most_favourable_snr(share, gains):
     rates = (3 * share, 3 * (1 - share))
     for omega, expected in zip((0.7, 0.8, 0.9), gains, strict=True):
         best = most_favourable_snr(rates, omega)
-        here = gain(best, rates, (omega, 1)).share
+        here = best_gain(best, rates, (omega, 1)).share
         assert here == pytest.approx(expected, abs=0.006)  # a coarser search gave these
         for other in (best / 1.3, best * 1.3):
-            assert gain(other, rates, (omega, 1)).share > 0
-            assert gain(other, rates, (omega, 1)).share < here
+            assert best_gain(other, rates, (omega, 1)).share > 0
+            assert best_gain(other, rates, (omega, 1)).share < here
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_no_snr_gains_more_than_the_ceiling(rates):
 def test_no_worth_of_the_base_gains_more_than_the_largest_gain(snr):
     rates = (1.0, 2.0)
     largest, worth = largest_gain(snr, rates)
-    others = [gain(snr, rates, (omega, 1.0)).share for omega in np.linspace(0.05, 1, 14)]
+    others = [best_gain(snr, rates, (omega, 1.0)).share for omega in np.linspace(0.05, 1, 14)]
     assert max(others) <= largest + 1e-6
     assert max(others) >= largest - 0.05
     assert largest <= ceiling((worth, 1.0)) - 1

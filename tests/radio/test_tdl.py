@@ -37,7 +37,7 @@ from slimfl.radio.selective import (
 )
 from slimfl.radio.waveform.code import Modem
 from slimfl.radio.waveform.symbols import exchange
-from slimfl.radio.waveform.table import Curve
+from slimfl.radio.waveform.table import BlockCurve
 from slimfl.rng import generator
 
 BOTH = Superposition((1.5, 1.5), (0.8, 0.2))
@@ -289,13 +289,13 @@ def test_a_table_is_asked_at_the_effective_ratio():
         certain = False
 
         def probabilities(self, coding, bits, snr):
-            success = Curve(2.0, 0.5).success(coding.sinr(snr))
+            success = BlockCurve(2.0, 0.5).success(coding.sinr(snr))
             return np.cumprod(success, axis=-1)
 
     gains = profile().over_band(0, 1, 50) / 0.05
     found = at_effective_sinr(Steep(), BOTH, (), effective_sinr(BOTH, gains))
     capacity = np.log2(1 + gains * 0.8 / (1 + gains * 0.2)).mean(axis=1)
-    expected = Curve(2.0, 0.5).success(2**capacity - 1)
+    expected = BlockCurve(2.0, 0.5).success(2**capacity - 1)
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-9)
     assert (found[:, 1] <= found[:, 0]).all()
 

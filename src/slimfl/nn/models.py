@@ -70,8 +70,14 @@ def build(
 ) -> nn.Module:
     """The initialised network.
 
-    A factory that has the parameters `in_channels` and `classes` is told those of the dataset; one
-    that has `widths`, those of the experiment.
+    Args:
+        name: One of `MODELS`, or `package.module:Name` of a factory.
+        options: Further arguments of the factory.
+        in_channels: Of the dataset's images; given to a factory with a parameter of that name.
+        classes: Of the dataset; likewise.
+        widths: Of the experiment; likewise.
+        initialisation: The kind; see `initialise`.
+        seed: Of the weights.
     """
     if name == OWN:
         raise RequestError(

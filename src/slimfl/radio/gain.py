@@ -96,10 +96,15 @@ class Gain:
         return self.superposed / self.single - 1
 
 
-def gain(snr: float, rates: Sequence[float], worth: Sequence[float]) -> Gain:
+def best_gain(snr: float, rates: Sequence[float], worth: Sequence[float]) -> Gain:
     """The largest expected worth of what arrives, with a free split, and with one message.
 
-    >>> round(gain(most_favourable_snr((1, 2), 0.8), (1, 2), (0.8, 1.0)).share, 3)
+    Args:
+        snr: Mean ratio P / c, linear.
+        rates: [segment] bit/s/Hz over the whole airtime.
+        worth: [segment] of the model with segments 1..i; 1 for the full model.
+
+    >>> round(best_gain(most_favourable_snr((1, 2), 0.8), (1, 2), (0.8, 1.0)).share, 3)
     0.13
     """
     values = _checked(worth)
@@ -122,7 +127,7 @@ def largest_gain(snr: float, rates: Sequence[float]) -> tuple[float, float]:
     """
     base, full = np.exp(-sinr_target(np.cumsum(rates)) / snr)
     worth_of_base = float(full / base)
-    return gain(snr, rates, (worth_of_base, 1.0)).share, worth_of_base
+    return best_gain(snr, rates, (worth_of_base, 1.0)).share, worth_of_base
 
 
 def _steps(rates: Sequence[float]) -> Floats:

@@ -54,7 +54,15 @@ def preference_map(
     noises_dbm: Floats,
     rates: Floats,
 ) -> PreferenceMap:
-    """The preferable method at each noise and each rate, all segments at the same rate."""
+    """The preferable method at each noise and each rate, all segments at the same rate.
+
+    Args:
+        section: The radio, whose noise and rate vary.
+        widths: Those of the network, ascending.
+        devices: How many take part in a round.
+        noises_dbm: [noise].
+        rates: [rate] of one segment in bit/s/Hz.
+    """
     count = len(widths)
     preferred = np.empty((len(rates), len(noises_dbm)), np.int64)
     tie = np.zeros(preferred.shape, np.bool_)

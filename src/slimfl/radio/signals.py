@@ -170,6 +170,34 @@ def signal(
     return Signal(messages, build_coding(section, combined, split, bits), segment_bits)
 
 
+def oddities(signals: Sequence[Signal]) -> list[str]:
+    """What turns signals of several messages into something else than superposed segments.
+
+    Only what holds for all signals is said: with a split per device, some may well send less.
+    """
+    several = [each for each in signals if len(each.messages) > 1]
+    count = max((max(map(max, each.messages)) + 1 for each in several or signals), default=0)
+    found = []
+    for first, second in itertools.pairwise(range(count)):
+        needed = [each.coding.thresholds(1.0)[first : second + 1] for each in several]
+        if needed and all(len(t) == 2 and np.isclose(t[0], t[1], rtol=1e-6) for t in needed):
+            in_turn = not all(isinstance(each.coding, Superposition) for each in several)
+            found.append(
+                f"segments {first + 1} and {second + 1} have the same threshold: this is one "
+                f"message{' at a lower rate' if in_turn else ''}; give another radio.split"
+            )
+    for segment in range(count):
+        powers = [each.coding.split[m] for each in several for m in _with(segment, each.messages)]
+        if powers and max(powers) < NO_POWER:
+            found.append(f"segment {segment + 1} gets no power; give another radio.split")
+    return found
+
+
+def _with(segment: int, messages: Messages) -> list[int]:
+    """The messages that carry a segment."""
+    return [number for number, message in enumerate(messages) if segment in message]
+
+
 class SignalMaker:
     """The signal of every device, made once: one split for all, or one per mean gain."""
 

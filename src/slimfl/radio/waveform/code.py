@@ -101,7 +101,7 @@ def _refuse_impossible(code: Code, spectral_efficiency: float) -> None:
 
 
 @dataclass(frozen=True)
-class Group:
+class MessageGroup:
     """Messages that are sent at the same time."""
 
     rates: tuple[float, ...]
@@ -115,15 +115,17 @@ class Group:
         return (*self.powers[message + 1 :], *left)
 
 
-def groups_of(coding: Coding) -> Sequence[Group]:
+def groups_of(coding: Coding) -> Sequence[MessageGroup]:
     """The groups in the order in which they are decoded."""
     if isinstance(coding, Superposition):
-        return [Group(coding.spectral_efficiencies, coding.split, coding.residual)]
+        return [MessageGroup(coding.spectral_efficiencies, coding.split, coding.residual)]
     rates = coding.rates.tolist()
     if isinstance(coding, InTurnAtLowerPower):
-        return [Group((rate,), (share,)) for rate, share in zip(rates, coding.split, strict=True)]
+        return [
+            MessageGroup((rate,), (share,)) for rate, share in zip(rates, coding.split, strict=True)
+        ]
     if isinstance(coding, InTurnInShorterTime):
-        return [Group((rate,), (1.0,)) for rate in rates]
+        return [MessageGroup((rate,), (1.0,)) for rate in rates]
     raise RequestError(
         f"{type(coding).__name__} has no waveform; use superposition or messages in turn"
     )

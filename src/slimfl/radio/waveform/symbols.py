@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from slimfl.radio.channel import Payload, Signal
 from slimfl.radio.coding import Floats
 from slimfl.radio.waveform import sionna_blocks
-from slimfl.radio.waveform.code import Code, Group, Modem, code_of, groups_of
+from slimfl.radio.waveform.code import Code, MessageGroup, Modem, code_of, groups_of
 from slimfl.radio.waveform.sionna_blocks import Bits, Symbols
 from slimfl.rng import generator
 
@@ -67,7 +67,7 @@ class Layer:
         )
 
 
-def layers_of(modem: Modem, group: Group, bits: Sequence[int]) -> list[Layer]:
+def layers_of(modem: Modem, group: MessageGroup, bits: Sequence[int]) -> list[Layer]:
     """The layers of messages of some bits."""
     codes = [code_of(modem, size, rate) for size, rate in zip(bits, group.rates, strict=True)]
     length = max(code.blocks * code.symbols for code in codes)
@@ -215,7 +215,7 @@ def exchange(
 class Burst:
     """Messages that are on the air together, and what the receiver has heard of them so far."""
 
-    def __init__(self, modem: Modem, group: Group, contents: Payload) -> None:
+    def __init__(self, modem: Modem, group: MessageGroup, contents: Payload) -> None:
         self.contents, self.residual = contents, group.residual
         self.layers = layers_of(modem, group, [8 * len(each) for each in contents])
         pairs = zip(self.layers, contents, strict=True)

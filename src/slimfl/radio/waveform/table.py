@@ -53,7 +53,7 @@ MOST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Curve:
+class BlockCurve:
     """The success of one block."""
 
     middle_db: float
@@ -69,7 +69,7 @@ class Curve:
         return np.asarray(ndtr((decibel - self.middle_db) / self.width_db))
 
 
-def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int = 0) -> Curve:
+def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int = 0) -> BlockCurve:
     """The curve of a layer of power 1 with layers of given powers as interference."""
     limit_db = -to_db(sum(interference)) if interference else np.inf
     layer = Layer(code, 0, 1.0, interference, code.symbols)
@@ -87,13 +87,13 @@ def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int 
     return fitted(np.array(points), np.array(counts), blocks)
 
 
-def fitted(points_db: Floats, passed: NDArray[Any], blocks: int) -> Curve:
+def fitted(points_db: Floats, passed: NDArray[Any], blocks: int) -> BlockCurve:
     """The most likely curve behind counts of blocks."""
     from scipy.optimize import minimize
     from scipy.special import log_ndtr
 
     if not passed.any():
-        return Curve(float("inf"), 1.0)
+        return BlockCurve(float("inf"), 1.0)
 
     def surprise(parameters: Floats) -> float:
         quantile = (points_db - parameters[0]) / (NARROWEST_DB + np.exp(parameters[1]))
@@ -101,7 +101,7 @@ def fitted(points_db: Floats, passed: NDArray[Any], blocks: int) -> Curve:
 
     middle = points_db[np.argmin(np.abs(passed - blocks / 2))]
     best = minimize(surprise, [middle, np.log(0.2)], method="Nelder-Mead")
-    return Curve(float(best.x[0]), float(NARROWEST_DB + np.exp(best.x[1])))
+    return BlockCurve(float(best.x[0]), float(NARROWEST_DB + np.exp(best.x[1])))
 
 
 def _passed(layer: Layer, sinr_db: float, blocks: int, seed: int, number: int) -> int:
@@ -129,7 +129,7 @@ def _passed(layer: Layer, sinr_db: float, blocks: int, seed: int, number: int) -
 
 
 @lru_cache(maxsize=256)
-def curve_of(code: Code, interference: tuple[float, ...]) -> Curve:
+def curve_of(code: Code, interference: tuple[float, ...]) -> BlockCurve:
     """The curve of a layer: as it was measured before, or measured now."""
     made_with = settings(code, interference)
     name = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:32]
@@ -171,14 +171,14 @@ def folder() -> Path:
     return Path(base) / "slimfl" / "waveform"
 
 
-def _read(path: Path, made_with: dict[str, object]) -> Curve | None:
+def _read(path: Path, made_with: dict[str, object]) -> BlockCurve | None:
     """None where there is no file, or one that does not say what it should."""
     try:
         document = read_json(path, MOST_BYTES)
         if document["settings"] != made_with:
             return None
         middle, width = document["middle_db"], float(document["width_db"])
-        curve = Curve(math.inf if middle is None else float(middle), width)
+        curve = BlockCurve(math.inf if middle is None else float(middle), width)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return curve if width > 0 and math.isfinite(width) and not math.isnan(curve.middle_db) else None
