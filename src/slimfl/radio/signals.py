@@ -5,6 +5,7 @@ together. For splits per device, c / P is rounded to steps of `STEP_DB`, so a mi
 only a few hundred signals.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
