@@ -9,7 +9,7 @@ import numpy as np
 from convergence import table
 from two_modes import save
 
-from slimfl.radio.gain import ceiling, gain, most_favourable_snr, price_of_a_safer_base_db
+from slimfl.radio.gain import best_gain, ceiling, most_favourable_snr, price_of_a_safer_base_db
 
 #: Bits of the base as a share of the model's, with their names.
 SHARES = {1 / 2: "1/2", 1 / 3: "1/3", 1 / 4: "1/4", 1 / 8: "1/8", 1 / 16: "1/16"}
@@ -22,7 +22,9 @@ def texts() -> dict[str, str]:
     rows = []
     for share, name in SHARES.items():
         rates = (RATE * share, RATE * (1 - share))
-        best = [gain(most_favourable_snr(rates, worth), rates, (worth, 1)).share for worth in WORTH]
+        best = [
+            best_gain(most_favourable_snr(rates, worth), rates, (worth, 1)).share for worth in WORTH
+        ]
         rows.append(
             [
                 name,

@@ -22,6 +22,7 @@ from slimfl.radio import (
     OutageLink,
     Superposition,
     decoding_frequencies,
+    inverse_probability_sum,
     noise_to_power,
     optimal_split,
     optimal_split_numeric,
@@ -31,7 +32,6 @@ from slimfl.radio import (
     sinr_target,
     watt,
 )
-from slimfl.radio.bound import inverse_probability_sum
 from slimfl.report import partition_figure, split_figure
 
 WIDTHS = (0.5, 1.0)

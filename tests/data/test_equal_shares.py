@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import chi2
 
-from slimfl.data.equal_shares import equal_shares
+from slimfl.data.partitions import equal_shares
 
 
 def draw(seed, devices, alpha, classes=10, stock=600):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slimfl.data.idx import parse, read_bytes, serialise
+from slimfl.data.formats import parse, read_bytes, serialise
 from slimfl.errors import RequestError
 
 

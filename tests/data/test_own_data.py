@@ -8,8 +8,7 @@ from torch.utils.data import IterableDataset, TensorDataset
 
 import slimfl
 from slimfl import experiment as config
-from slimfl.data import Dataset, Samples
-from slimfl.data.synthetic import synthetic
+from slimfl.data import Dataset, Samples, synthetic
 from slimfl.errors import RequestError
 from slimfl.round import Simulation
 

@@ -5,9 +5,8 @@ import pytest
 
 from slimfl import experiment as config
 from slimfl.data import load_section
-from slimfl.data.cifar10 import TEST, TRAIN
 from slimfl.data.dataset import Samples
-from slimfl.data.downscale import downscaled
+from slimfl.data.formats import TEST, TRAIN
 from slimfl.errors import RequestError
 from slimfl.runs.sweeps.datasets import shared_dataset
 
@@ -15,7 +14,7 @@ from slimfl.runs.sweeps.datasets import shared_dataset
 def test_downscaling_against_a_naive_loop():
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (5, 6, 9, 2), np.uint8)
-    small = downscaled(Samples(images, np.zeros(5, np.int64)), 3).images
+    small = Samples(images, np.zeros(5, np.int64)).downscaled(3).images
     assert small.shape == (5, 2, 3, 2)
     for n, i, j, c in np.ndindex(*small.shape):
         square = images[n, 3 * i : 3 * i + 3, 3 * j : 3 * j + 3, c]

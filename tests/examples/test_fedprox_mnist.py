@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slimfl.data import Dataset
-from slimfl.data.synthetic import synthetic
+from slimfl.data import Dataset, synthetic
 from slimfl.devices import Device
 from slimfl.rng import generator
 

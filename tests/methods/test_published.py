@@ -9,7 +9,7 @@ from slimfl import experiment as config
 from slimfl.devices import Device
 from slimfl.methods import Arrival, Arrivals, method
 from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, cost, segments, standalone
-from slimfl.nn.channel_order import permutation
+from slimfl.nn.order import permutation
 from slimfl.round import Simulation
 
 #: HeteroFL's rates a to e, and what its published table has for MNIST.

@@ -16,8 +16,8 @@ from slimfl.nn import (
     multiply_adds,
     segments,
 )
-from slimfl.nn.channel_order import permutation
 from slimfl.nn.layers import SlimConv2d, SlimLinear
+from slimfl.nn.order import permutation
 from slimfl.rng import generator
 from slimfl.round import Simulation
 

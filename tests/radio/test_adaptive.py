@@ -8,9 +8,9 @@ import pytest
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio import build_channel, signal
-from slimfl.radio.adaptive import adaptive_channel
-from slimfl.radio.outage import outage_channel
+from slimfl.radio import build_channel, outage_channel, signal
+from slimfl.radio.adaptive import AdaptiveChannel
+from slimfl.radio.outage import parts
 
 BITS = (40_000.0, 100_000.0)
 
@@ -29,7 +29,7 @@ def population(distances):
 @pytest.mark.parametrize("messages", [((0,), (1,)), ((0, 1),), ((0,),)])
 def test_bits_over_the_rate_of_the_own_gain(messages):
     section = RadioSection()
-    channel, devices = adaptive_channel(section), population([50.0, 100.0, 400.0])
+    channel, devices = AdaptiveChannel(**parts(section)), population([50.0, 100.0, 400.0])
     sent = signal(section, messages, 2, BITS)
     links, _ = channel.links({}, 3, devices, seed=5)
     got = channel.receive(links, [sent] * 3, None)
@@ -49,7 +49,7 @@ def test_bits_over_the_rate_of_the_own_gain(messages):
 
 def test_the_same_gains_as_the_paper_s_channel():
     section, devices = RadioSection(), population([100.0] * 4)
-    ours, _ = adaptive_channel(section).links({}, 7, devices, seed=1)
+    ours, _ = AdaptiveChannel(**parts(section)).links({}, 7, devices, seed=1)
     papers, _ = outage_channel(section).links({}, 7, devices, seed=1)
     assert ours.gains.tolist() == papers.gains.tolist()
 
@@ -58,7 +58,7 @@ def test_exactly_at_the_threshold_it_takes_the_fixed_time():
     """With the gain that the paper's rate needs, the adaptive rate is the paper's."""
     section, devices = RadioSection(), population([100.0])
     sent = signal(section, ((0, 1),), 2, BITS)
-    channel = adaptive_channel(section)
+    channel = AdaptiveChannel(**parts(section))
     links, _ = channel.links({}, 1, devices, seed=0)
     threshold = sent.coding.thresholds(links.noise_to_power)[:, 0]
     got = channel.receive(replace(links, gains=threshold), [sent], None)

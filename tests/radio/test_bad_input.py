@@ -12,15 +12,12 @@ NAN = float("nan")
 
 WRONG = {
     "nakagami below a half": ({"fading": "nakagami", "nakagami_m": 0.4}, "nakagami_m"),
-    "nakagami is nan": ({"fading": "nakagami", "nakagami_m": NAN}, "nakagami_m"),
     "k is nan": ({"fading": "rician", "rician_k_db": NAN}, "rician_k_db"),
-    "k is infinite": ({"fading": "rician", "rician_k_db": float("inf")}, "rician_k_db"),
     "no such fading": ({"fading": "rice"}, "rician"),
     "correlation beyond 1": (
         {"fading_process": "ar1", "fading_correlation": 1.01},
         "fading_correlation",
     ),
-    "correlation is nan": ({"fading_process": "ar1", "fading_correlation": NAN}, "correlation"),
     "correlation without a process": ({"fading_correlation": 0.5}, "fading_process"),
     "a process without correlation": ({"fading_process": "ar1"}, "one of them"),
     "both": (
@@ -28,27 +25,14 @@ WRONG = {
         "one of them",
     ),
     "jakes without doppler": ({"fading_process": "jakes"}, "doppler_hz"),
-    "negative doppler": ({"fading_process": "jakes", "doppler_hz": -1}, "doppler_hz"),
-    "no time between rounds": (
-        {"fading_process": "jakes", "doppler_hz": 1, "round_s": 0},
-        "round_s",
-    ),
-    "shadow correlation beyond 1": ({"shadowing_correlation": 1.5}, "shadowing_correlation"),
-    "negative shadowing": ({"shadowing_db": -1}, "shadowing_db"),
     "noise twice": ({"noise_density_dbm_hz": -174, "noise_dbm": -40}, "not both"),
     "noise and a channel": ({"noise_density_dbm_hz": -174, "channel": "good"}, "not both"),
-    "noise is nan": ({"noise_dbm": NAN}, "noise_dbm"),
     "too near for 3gpp": ({"path_loss": "umi", "distance_m": 3}, "from 10 to 5000"),
-    "too far for 3gpp": ({"path_loss": "uma", "distance_m": 6000}, "from 10 to 5000"),
-    "frequency outside 3gpp": ({"path_loss": "uma", "carrier_hz": 1e8}, "carrier_hz"),
     "too high for 3gpp": ({"path_loss": "uma", "device_height_m": 20}, "device_height_m"),
-    "residual beyond 1": ({"residual_interference": 1.1}, "residual_interference"),
     "residual without superposition": (
         {"residual_interference": 0.1, "multiplexing": "orthogonal-energy"},
         "multiplexing",
     ),
-    "no attempt": ({"max_attempts": 0}, "max_attempts"),
-    "symbols of 3 bits": ({"decoder": "waveform", "modulation": 3}, "modulation"),
     "symbols and a numeric split": (
         {"decoder": "table", "split": "optimal-numeric"},
         "give radio.split",
@@ -98,7 +82,6 @@ WRONG = {
         "bits_per_parameter",
     ),
     "symbols in pairs": ({"decoder": "waveform", "users_per_slot": 2}, "users_per_slot"),
-    "a negative gap": ({"decoder": "gap", "sinr_gap_db": -1}, "sinr_gap_db"),
     "a table without its decoder": ({"decoder_table": [[1.0, 0.5]]}, "decoder_table"),
     "a table of nan": ({"decoder": "table", "decoder_table": [[1.0, NAN]]}, "decoder_table"),
     "codewords without their decoder": ({"codeword_symbols": 100}, "decoder"),
@@ -108,8 +91,6 @@ WRONG = {
     ),
     "an outage of 1": ({"split_objective": "first-outage", "first_outage": 1.0}, "first_outage"),
     "a disc for devices at rest": ({"area_radius_m": 50}, "speed_m_s"),
-    "negative speed": ({"speed_m_s": -1}, "speed_m_s"),
-    "three in a slot": ({"users_per_slot": 3}, "users_per_slot"),
     "pairs in turn": (
         {"users_per_slot": 2, "multiplexing": "orthogonal-airtime"},
         "users_per_slot",
@@ -129,9 +110,7 @@ def test_a_wrong_section_is_refused_in_one_sentence(name):
 
 
 ON_THE_COMMAND_LINE = {
-    "m": (["radio.fading=nakagami", "radio.nakagami_m=0.3"], "nakagami_m"),
     "correlation": (["radio.fading_process=ar1", "radio.fading_correlation=1.2"], "correlation"),
-    "nan": (["radio.shadowing_db=nan"], "shadowing_db"),
     "split": (["radio.rates=equal", "radio.split=0.6,0.4"], "drowns in the segments after it"),
     "residual": (["radio.split=0.8,0.2", "radio.residual_interference=0.2"], "segment 2 drowns"),
     "hopeless residual": (

@@ -8,10 +8,7 @@ import pytest
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import (
-    InTurnAtLowerPower,
-    InTurnInShorterTime,
     Nakagami,
-    Objective,
     Rayleigh,
     Rician,
     Superposition,
@@ -21,8 +18,9 @@ from slimfl.radio import (
     power_split,
     section_probabilities,
     signal,
-    split_of_margins,
 )
+from slimfl.radio.coding import InTurnAtLowerPower, InTurnInShorterTime
+from slimfl.radio.splits import Objective, split_of_margins
 
 RATES = (1.5, 1.5)
 

@@ -12,21 +12,17 @@ from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection, build
 from slimfl.radio import (
     Nakagami,
-    NoFading,
-    NormalApproximation,
-    Outage,
     OutageLink,
     Rayleigh,
     Rician,
-    Shadowed,
     Superposition,
-    Table,
     decoding_frequencies,
-    fitted_loss_db,
     outage_channel,
     outage_link,
     signal,
 )
+from slimfl.radio.decoders import NormalApproximation, Table
+from slimfl.radio.fading import NoFading, Shadowed
 
 BOTH = Superposition((1.5, 1.5), (0.8, 0.2))
 ROWS = ((6.0, 0.0, 0.0), (9.0, 0.5, 0.1), (12.0, 0.95, 0.6), (15.0, 1.0, 0.98))
@@ -89,13 +85,13 @@ def test_without_a_length_every_message_is_one_codeword():
 
 def test_long_codewords_are_shannons_formula_and_short_ones_fail_above_it():
     """Under fading the length hardly matters: it is the gain that decides (Yang et al. 2014)."""
-    ideal = OutageLink(0.05, Rayleigh()).decoding_probabilities(BOTH)
+    ideal = OutageLink.at(0.05, Rayleigh()).decoding_probabilities(BOTH)
     for symbols, close in ((10_000_000, 2e-4), (100, 0.02)):
-        link = OutageLink(0.05, Rayleigh(), NormalApproximation(symbols))
+        link = OutageLink.at(0.05, Rayleigh(), NormalApproximation(symbols))
         np.testing.assert_allclose(link.decoding_probabilities(BOTH), ideal, atol=close)
     tight = 0.95 / BOTH.thresholds(1.0)[-1]  # the gain exceeds what is needed by 5%
     for symbols, low, high in ((10_000_000, 0.999, 1.0), (100, 0.5, 0.9)):
-        link = OutageLink(tight, NoFading(), NormalApproximation(symbols))
+        link = OutageLink.at(tight, NoFading(), NormalApproximation(symbols))
         assert low <= link.decoding_probabilities(BOTH)[1] <= high
 
 
@@ -120,7 +116,7 @@ DECODERS = {
 )
 def test_the_average_over_the_gain_is_an_integral_and_a_frequency(name, fading, density):
     decoder, c_over_p = DECODERS[name], 0.06
-    link = OutageLink(c_over_p, fading, decoder)
+    link = OutageLink.at(c_over_p, fading, decoder)
     found = link.decoding_probabilities(BOTH)
     for message in (0, 1):
 
@@ -170,12 +166,6 @@ def test_a_decoder_that_needs_the_length_and_has_none_says_so():
     assert channel.probabilities(alike(3), signal(section, ((0,), (1,)), 2)) is None
     with pytest.raises(RequestError, match="codeword_symbols"):
         outage_link(section).decoding_probabilities(BOTH)
-
-
-def test_the_fitted_loss_of_a_shifted_step_is_the_shift():
-    steps = Outage().probabilities(BOTH, (), 10 ** (np.arange(0, 20, 0.05) / 10))
-    shifted = Table(np.arange(0, 20, 0.05) + 1.6, steps)
-    np.testing.assert_allclose(fitted_loss_db(shifted, BOTH), [1.6, 1.6], atol=0.06)
 
 
 # tables
@@ -253,7 +243,7 @@ def test_a_table_for_another_number_of_messages_is_refused():
 def test_residual_interference_by_a_literal_receiver(residual):
     rates, split, c_over_p = (0.8, 1.0, 0.6), (0.7, 0.24, 0.06), 0.02
     coding = Superposition(rates, split, residual)
-    link = OutageLink(c_over_p, Rayleigh())
+    link = OutageLink.at(c_over_p, Rayleigh())
     gains = np.geomspace(1e-3, 50, 400)
     for gain, found in zip(gains, link.decoded(coding, gains), strict=True):
         expected = 0
@@ -287,10 +277,10 @@ def test_one_message_has_nothing_to_cancel():
 def test_shadow_and_decoder_together():
     """A table under a shadow: an average of averages."""
     table, nodes = Table.from_rows(ROWS), np.linspace(-6, 6, 241)
-    found = OutageLink(0.06, Shadowed(Rayleigh(), 6.0), table).decoding_probabilities(BOTH)
+    found = OutageLink.at(0.06, Shadowed(Rayleigh(), 6.0), table).decoding_probabilities(BOTH)
     weights = np.exp(-(nodes**2) / 2)
     parts = [
-        OutageLink(0.06 / 10 ** (0.6 * z), Rayleigh(), table).decoding_probabilities(BOTH)
+        OutageLink.at(0.06 / 10 ** (0.6 * z), Rayleigh(), table).decoding_probabilities(BOTH)
         for z in nodes
     ]
     np.testing.assert_allclose(found, np.average(parts, axis=0, weights=weights), atol=1e-5)

@@ -8,18 +8,16 @@ from scipy import special, stats
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import (
+from slimfl.radio import Nakagami, Rayleigh, Rician
+from slimfl.radio.fading import (
     Autoregressive,
     Jakes,
-    Nakagami,
     NoFading,
-    Rayleigh,
-    Rician,
     Shadowed,
     build_fading,
     doppler_correlation,
+    scattering,
 )
-from slimfl.radio.fading import scattering
 
 
 def rice_gain(k):
@@ -95,6 +93,19 @@ def test_the_sum_of_attempts_is_that_of_independent_gains_under_one_shadow(fadin
         expected = float(fading.sum_survival(np.array([threshold]), copies)[0])
         error = math.sqrt(expected * (1 - expected) / draws)
         assert abs((gains >= threshold).mean() - expected) <= 4 * error + 1e-6
+
+
+def test_two_methods_under_one_seed_meet_the_same_channel():
+    one, other = Rayleigh(), build_fading(RadioSection())
+    one.gains(9, 1, 100)  # another order of rounds
+    for number in (1, 2, 3):
+        assert np.array_equal(one.gains(0, number, 10), other.gains(0, number, 10))
+
+
+def test_rounds_seeds_and_devices_have_gains_of_their_own():
+    fading = Rayleigh()
+    gains = np.stack([fading.gains(seed, n, 20) for seed in (0, 1) for n in (1, 2, 3)])
+    assert len(np.unique(gains)) == gains.size
 
 
 def test_without_fading_the_gain_is_one():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from slimfl.radio import GainBelief, Superposition
-from slimfl.radio.gain_belief import _DB, PRIOR_DEVIATION_DB, _likelihood
-from slimfl.radio.signals import Signal
+from slimfl.radio import GainBelief, Signal, Superposition
+from slimfl.radio.splits import _DB, PRIOR_DEVIATION_DB, _likelihood
 from slimfl.rng import generator
 
 RATES, SPLIT = (1.5, 1.5), (0.8, 0.2)

@@ -11,17 +11,9 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from slimfl.radio import (
-    Attempts,
-    Nakagami,
-    NoFading,
-    OutageLink,
-    Rayleigh,
-    Rician,
-    Shadowed,
-    Superposition,
-    decoding_frequencies,
-)
+from slimfl.radio import Nakagami, OutageLink, Rayleigh, Rician, Superposition, decoding_frequencies
+from slimfl.radio.fading import NoFading, Shadowed
+from slimfl.radio.outage import Attempts
 
 
 def rayleigh_density(gain):
@@ -101,7 +93,7 @@ def integral(density, low):
 def test_formula_integral_and_simulation_agree(name, segments):
     fading, density = FADING[name]
     rates, split, c_over_p = settings(segments, name)
-    link, coding = OutageLink(c_over_p, fading), Superposition(rates, split)
+    link, coding = OutageLink.at(c_over_p, fading), Superposition(rates, split)
     found = link.decoding_probabilities(coding)
     expected = [integral(density, gain_needed(i, rates, split, c_over_p)) for i in range(segments)]
     np.testing.assert_allclose(found, expected, atol=1e-7)
@@ -117,7 +109,7 @@ def test_shadowed_formula_integral_and_simulation_agree(name, segments):
     fading, density = FADING.get(name, (NoFading(), None))
     rates, split, c_over_p = settings(segments, name)
     sigma_db = 3.0 + segments
-    link = OutageLink(c_over_p, Shadowed(fading, sigma_db))
+    link = OutageLink.at(c_over_p, Shadowed(fading, sigma_db))
     found = link.decoding_probabilities(Superposition(rates, split))
     for i in (0, segments - 1):
         needed = gain_needed(i, rates, split, c_over_p)
@@ -156,7 +148,7 @@ def test_retransmissions_by_formula_and_simulation_agree(name, gain):
     coding = Superposition(rates, split)
     before = np.zeros(3)
     for attempts in (1, 2, 4):
-        link = OutageLink(3 * c_over_p, fading, attempts=Attempts(attempts, gain))
+        link = OutageLink.at(3 * c_over_p, fading, attempts=Attempts(attempts, gain))
         found = link.decoding_probabilities(coding)
         assert (found > before).all()
         frequencies = decoding_frequencies(link, coding, 40_000, seed=1)
@@ -167,7 +159,7 @@ def test_retransmissions_by_formula_and_simulation_agree(name, gain):
 
 def test_two_rayleigh_attempts_by_hand():
     """Pr(g_1 + g_2 >= t) = (1 + t) exp(-t)."""
-    link = OutageLink(0.4, Rayleigh(), attempts=Attempts(2))
+    link = OutageLink.at(0.4, Rayleigh(), attempts=Attempts(2))
     threshold = 0.4 * (2**1.5 - 1)
     [found] = link.decoding_probabilities(Superposition((1.5,), (1.0,)))
     assert found == pytest.approx((1 + threshold) * math.exp(-threshold), rel=1e-12)

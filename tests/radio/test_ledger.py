@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio import (
-    PAPER_MODEL_BITS,
-    Ledger,
-    outage_channel,
-    outage_link,
-    segment_bits,
-    signal,
-)
+from slimfl.radio import Ledger, outage_channel, outage_link, segment_bits, signal
+from slimfl.radio.ledger import PAPER_MODEL_BITS
 
 SLIMFL, HALF, FULL = ((0,), (1,)), ((0,),), ((0, 1),)
 MESSAGES = [

@@ -7,7 +7,8 @@ import pytest
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio import MovingChannel, build_channel, heard, outage_channel, signal
+from slimfl.radio import build_channel, heard, outage_channel, signal
+from slimfl.radio.moving import MovingChannel
 
 
 def at(distances):

@@ -12,18 +12,13 @@ from slimfl.devices import Population
 from slimfl.experiment import RadioSection
 from slimfl.radio import (
     Ledger,
-    Nakagami,
-    Rayleigh,
     SignalMaker,
     Superposition,
     build_channel,
-    decode_pairs,
     outage_channel,
-    pair_probabilities,
     signal,
-    two_device_probabilities,
 )
-from slimfl.radio.paired import partners
+from slimfl.radio.pairs import decode_pairs, partners, two_device_probabilities
 
 
 def literal(codings, snr):
@@ -113,20 +108,6 @@ def test_the_closed_form_is_an_integral_and_a_frequency(rates, ratios):
     for found, probability in ((first, one), (second, other), (first & second, both)):
         error = math.sqrt(probability * (1 - probability) / draws)
         assert abs(found.mean() - probability) <= 4.5 * error + 1e-9
-
-
-def test_simulated_pairs_agree_with_the_closed_form():
-    single = Superposition((1.0,), (1.0,))
-    (first,), (second,) = pair_probabilities(
-        (single, single), (Rayleigh(), Rayleigh()), (0.1, 0.02)
-    )
-    one, other, _ = two_device_probabilities((1.0, 1.0), (0.1, 0.02))
-    assert first == pytest.approx(one, abs=0.01)
-    assert second == pytest.approx(other, abs=0.01)
-    uneven = pair_probabilities(
-        (Superposition((0.5, 0.5), (0.8, 0.2)), single), (Nakagami(2.0), Rayleigh()), (0.1, 0.01)
-    )
-    assert [len(each) for each in uneven] == [2, 1]
 
 
 # in a federation

@@ -48,7 +48,7 @@ def test_every_device_is_decoded_by_its_own_distance_and_power():
         power_w = 10 ** ((device.power_dbm - 30) / 10)
         ratio = noise_w * device.distance_m**2.5 / power_w
         assert links.noise_to_power[row] == pytest.approx(ratio, rel=1e-12)
-        alone = OutageLink(links.noise_to_power[row], Rayleigh())
+        alone = OutageLink.at(links.noise_to_power[row], Rayleigh())
         [decoded] = alone.decoded(sent[row].coding, links.gains[[row]])
         assert received.decoded[row] == decoded
         np.testing.assert_allclose(

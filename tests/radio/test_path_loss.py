@@ -9,12 +9,6 @@ from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import (
-    SCENARIOS,
-    FreeSpace,
-    PowerLaw,
-    Urban,
-    build_path_loss,
-    noise_power_dbm,
     noise_to_power,
     outage_channel,
     outage_link,
@@ -22,7 +16,15 @@ from slimfl.radio import (
     section_probabilities,
     signal,
 )
-from slimfl.radio.path_loss import MANY, drawn_case
+from slimfl.radio.path_loss import (
+    MANY,
+    SCENARIOS,
+    FreeSpace,
+    PowerLaw,
+    Urban,
+    build_path_loss,
+    drawn_case,
+)
 
 
 def decibel(model, *distances):
@@ -134,12 +136,17 @@ def test_a_device_is_drawn_into_the_line_of_sight_once_and_by_its_own_number():
         assert drawn_case(alone, 3, np.array([device])) == drawn[device]
 
 
+def _sigma_db(**keys):
+    """The deviation of many links' gains without fading, in dB."""
+    link = outage_link(RadioSection(**keys, fading="none"))
+    return round(np.std(10 * np.log10(link.gains(0, 1, 200_000))), 1)
+
+
 def test_3gpp_brings_its_own_shadowing_unless_told_otherwise():
     section = {"path_loss": "umi", "noise_dbm": -92, "line_of_sight": "never"}
-    assert outage_link(RadioSection(**section)).fading.sigma_db == 7.82
-    assert outage_link(RadioSection(**section, shadowing_db=3)).fading.sigma_db == 3
-    clear = outage_link(RadioSection(**section, shadowing_db=0))
-    assert clear.fading == outage_link(RadioSection()).fading
+    assert _sigma_db(**section) == 7.8
+    assert _sigma_db(**section, shadowing_db=3) == 3
+    assert _sigma_db(**section, shadowing_db=0) == 0
 
 
 def test_a_link_by_itself_is_in_line_of_sight_or_not():
@@ -183,17 +190,13 @@ def test_devices_arrive_as_often_as_their_places_say(path_loss, shadowing_db):
 # noise
 
 
-def test_thermal_noise():
-    """-174 dBm/Hz in 20 MHz is -101 dBm; a receiver of 9 dB noise figure hears -92 dBm."""
-    assert noise_power_dbm(-174, 20e6) == pytest.approx(-100.99, abs=0.005)
-    assert noise_power_dbm(-174, 20e6, 9) == pytest.approx(-91.99, abs=0.005)
-
-
 def test_noise_by_density_is_noise_by_power():
     by_density = RadioSection(noise_density_dbm_hz=-120, bandwidth_hz=1e6, noise_figure_db=7)
-    by_power = RadioSection(noise_dbm=noise_power_dbm(-120, 1e6, 7), bandwidth_hz=1e6)
+    by_power = RadioSection(noise_dbm=-53, bandwidth_hz=1e6)
     assert by_density.channel == "custom"
     assert by_density.noise == pytest.approx(-53)
+    thermal = RadioSection(noise_density_dbm_hz=-174, bandwidth_hz=20e6, noise_figure_db=9)
+    assert thermal.noise == pytest.approx(-91.99, abs=0.005)
     assert noise_to_power(by_density) == pytest.approx(noise_to_power(by_power))
 
 

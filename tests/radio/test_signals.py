@@ -11,9 +11,10 @@ from slimfl.radio import (
     oddities,
     optimal_split,
     optimal_split_numeric,
+    power_split,
+    segment_rates,
     signal,
 )
-from slimfl.radio.signals import power_split, segment_rates
 
 SLIMFL, HALF, FULL = ((0,), (1,)), ((0,),), ((0, 1),)
 

@@ -9,21 +9,16 @@ from scipy.special import lambertw
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio import (
-    SignalMaker,
-    Superposition,
-    optimal_split_numeric,
-    signal,
-)
-from slimfl.radio.split_per_device import (
-    Crowd,
-    bound_weights,
-    decoding,
-    first_outage_split,
-    weighted_split,
-)
+from slimfl.radio import SignalMaker, Superposition, optimal_split_numeric, signal
+from slimfl.radio.splits import Crowd, bound_weights, first_outage_split, weighted_split
 
 POOR = 10 ** ((-40 - 23) / 10) * 100**2.5
+
+
+def decoding(rates, shares, ratio):
+    """Equation (5) under Rayleigh fading, for the messages with a share."""
+    coding = Superposition(tuple(rates[: len(shares)]), tuple(shares))
+    return np.exp(-coding.thresholds(ratio))
 
 
 def value(rates, shares, ratio, weights):

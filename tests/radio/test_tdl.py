@@ -12,29 +12,32 @@ from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection, build
 from slimfl.radio import (
-    InTurnAtLowerPower,
-    NormalApproximation,
-    Outage,
     OutageLink,
     Rayleigh,
     Rician,
     Signal,
     Superposition,
     build_channel,
-    build_profile,
-    coding,
     decoding_frequencies,
     outage_link,
     probabilities_over_noise,
     section_probabilities,
     signal,
 )
-from slimfl.radio.effective import effective_sinr, effective_snr
-from slimfl.radio.fading import PROFILES
-from slimfl.radio.selective import DRAWS, selective_probabilities
-from slimfl.radio.waveform.curve import Curve
-from slimfl.radio.waveform.exchange import exchange
-from slimfl.radio.waveform.modem import Modem
+from slimfl.radio import build_coding as coding
+from slimfl.radio.coding import InTurnAtLowerPower
+from slimfl.radio.decoders import NormalApproximation
+from slimfl.radio.selective import (
+    DRAWS,
+    at_effective_sinr,
+    build_profile,
+    effective_sinr,
+    flat_snr,
+    profiles,
+)
+from slimfl.radio.waveform.code import Modem
+from slimfl.radio.waveform.symbols import exchange
+from slimfl.radio.waveform.table import BlockCurve
 from slimfl.rng import generator
 
 BOTH = Superposition((1.5, 1.5), (0.8, 0.2))
@@ -52,7 +55,7 @@ def within_binomial(found, expected, draws):
 # the profiles
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", profiles())
 def test_delays_are_in_units_of_the_delay_spread(name):
     """The root mean square of a normalised profile is 1 (TR 38.901, section 7.7.3)."""
     line = profile(name, delay_spread_s=1e-6)
@@ -115,7 +118,9 @@ def test_a_flat_band_has_the_sinr_of_a_flat_link(coding):
     snr = np.array([0.3, 5.0, 200.0])
     band = np.repeat(snr[:, None], 7, axis=1)
     np.testing.assert_allclose(effective_sinr(coding, band), coding.sinr(snr))
-    np.testing.assert_allclose(effective_snr(coding, band), np.stack([snr, snr], -1), rtol=1e-9)
+    np.testing.assert_allclose(
+        flat_snr(coding, effective_sinr(coding, band)), np.stack([snr, snr], -1), rtol=1e-9
+    )
 
 
 def test_decoding_is_that_of_a_loop_over_subcarriers():
@@ -134,7 +139,7 @@ def test_decoding_is_that_of_a_loop_over_subcarriers():
         expected.append(count)
     assert set(expected) == {0, 1, 2}
     link = outage_link(RadioSection(fading="tdl-b"))
-    found = type(link)(noise, link.fading, Outage(), link.attempts, line).decoded(BOTH, gains)
+    found = link.channel.decoded(BOTH, (), gains, np.asarray(noise), None)
     assert found.tolist() == expected
 
 
@@ -145,7 +150,7 @@ def test_without_delays_a_profile_is_a_flat_link(name, flat):
     if flat is None:
         powers = profile(name).powers
         flat = Rician(powers[0] / sum(powers[1:]))
-    expected = OutageLink(link.noise_to_power, flat).decoding_probabilities(BOTH)
+    expected = OutageLink.at(link.noise_to_power, flat).decoding_probabilities(BOTH)
     within_binomial(link.decoding_probabilities(BOTH), expected, DRAWS)
     within_binomial(decoding_frequencies(link, BOTH, 20_000, 5), expected, 20_000)
 
@@ -154,7 +159,7 @@ def test_without_delays_finite_codewords_are_those_of_a_flat_link():
     link = outage_link(
         RadioSection(fading="tdl-a", delay_spread_s=0.0, decoder="normal", codeword_symbols=200)
     )
-    flat = OutageLink(link.noise_to_power, Rayleigh(), NormalApproximation(200))
+    flat = OutageLink.at(link.noise_to_power, Rayleigh(), NormalApproximation(200))
     within_binomial(link.decoding_probabilities(BOTH), flat.decoding_probabilities(BOTH), DRAWS)
 
 
@@ -284,13 +289,13 @@ def test_a_table_is_asked_at_the_effective_ratio():
         certain = False
 
         def probabilities(self, coding, bits, snr):
-            success = Curve(2.0, 0.5).success(coding.sinr(snr))
+            success = BlockCurve(2.0, 0.5).success(coding.sinr(snr))
             return np.cumprod(success, axis=-1)
 
     gains = profile().over_band(0, 1, 50) / 0.05
-    found = selective_probabilities(Steep(), BOTH, (), gains)
+    found = at_effective_sinr(Steep(), BOTH, (), effective_sinr(BOTH, gains))
     capacity = np.log2(1 + gains * 0.8 / (1 + gains * 0.2)).mean(axis=1)
-    expected = Curve(2.0, 0.5).success(2**capacity - 1)
+    expected = BlockCurve(2.0, 0.5).success(2**capacity - 1)
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-9)
     assert (found[:, 1] <= found[:, 0]).all()
 

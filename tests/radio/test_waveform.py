@@ -12,14 +12,12 @@ from slimfl.cli import main
 from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection, build
-from slimfl.radio import InTurnAtLowerPower, Signal, Superposition, build_channel, coding, from_db
-from slimfl.radio.orthogonal import InTurnInShorterTime
+from slimfl.radio import Signal, Superposition, build_channel, from_db
+from slimfl.radio import build_coding as coding
+from slimfl.radio.coding import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.waveform import sionna_blocks
-from slimfl.radio.waveform.code import CRC_BITS, code_of
-from slimfl.radio.waveform.exchange import exchange
-from slimfl.radio.waveform.layers import groups_of
-from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.transmission import blocks_of, content_of, layers_of, superposed
+from slimfl.radio.waveform.code import CRC_BITS, Modem, code_of, groups_of
+from slimfl.radio.waveform.symbols import blocks_of, content_of, exchange, layers_of, superposed
 
 SMALL = Modem(bits_per_symbol=2, block_bits=256)
 

@@ -8,11 +8,11 @@ import pytest
 
 from slimfl import extras
 from slimfl.cli import main, waveform_link
-from slimfl.radio import Gap, Superposition, from_db
-from slimfl.radio.waveform import cache
-from slimfl.radio.waveform.code import code_of
+from slimfl.radio import Superposition, from_db
+from slimfl.radio.decoders import Gap
+from slimfl.radio.waveform import table as cache
+from slimfl.radio.waveform.code import Modem, code_of
 from slimfl.radio.waveform.comparison import compare, exchange_blocks, gap_thresholds
-from slimfl.radio.waveform.modem import Modem
 
 SMALL = Modem(2, 128)
 

@@ -7,13 +7,12 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import Gap, Signal, Superposition, build_decoder, from_db, outage_link
-from slimfl.radio.waveform import cache
-from slimfl.radio.waveform.code import code_of
-from slimfl.radio.waveform.curve import Curve, fitted, measure
-from slimfl.radio.waveform.exchange import exchange
-from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.table import WaveformTable
+from slimfl.radio import Signal, Superposition, from_db, outage_link
+from slimfl.radio.decoders import Gap, build_decoder
+from slimfl.radio.waveform import table as cache
+from slimfl.radio.waveform.code import Modem, code_of
+from slimfl.radio.waveform.symbols import exchange
+from slimfl.radio.waveform.table import BlockCurve, WaveformTable, fitted, measure
 
 SMALL = Modem(bits_per_symbol=2, block_bits=128)
 BOTH = Superposition((1.0, 1.0), (0.8, 0.2))
@@ -29,7 +28,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_a_curve_is_found_again_from_counts():
     points = np.linspace(1, 3, 11)
-    true = Curve(1.9, 0.31)
+    true = BlockCurve(1.9, 0.31)
     passed = np.random.default_rng(0).binomial(2000, true.success(10 ** (points / 10)))
     found = fitted(points, passed, 2000)
     assert found.middle_db == pytest.approx(1.9, abs=0.02)
@@ -84,7 +83,7 @@ def test_a_curve_is_measured_once_and_kept(monkeypatch, tmp_path):
 
     def count(code, interference, blocks):
         measured.append(interference)
-        return Curve(1.25, 0.5) if interference else Curve(float("inf"), 1.0)
+        return BlockCurve(1.25, 0.5) if interference else BlockCurve(float("inf"), 1.0)
 
     monkeypatch.setattr(cache, "measure", count)
     table = WaveformTable(SMALL)
@@ -108,7 +107,7 @@ def test_a_curve_is_measured_once_and_kept(monkeypatch, tmp_path):
     "damage", ["", "{}", '{"settings": 1}', '{"middle_db": "x"}', "[1]", '{"width_db": NaN}']
 )
 def test_a_damaged_file_is_measured_again(monkeypatch, tmp_path, damage):
-    monkeypatch.setattr(cache, "measure", lambda *_: Curve(1.25, 0.5))
+    monkeypatch.setattr(cache, "measure", lambda *_: BlockCurve(1.25, 0.5))
     code = code_of(SMALL, 96, 1.0)
     cache.curve_of(code, ())
     [path] = (tmp_path / "slimfl" / "waveform").iterdir()
@@ -116,13 +115,13 @@ def test_a_damaged_file_is_measured_again(monkeypatch, tmp_path, damage):
         damage = json.dumps(json.loads(path.read_text()) | json.loads(damage))
     path.write_text(damage)
     cache.curve_of.cache_clear()
-    assert cache.curve_of(code, ()) == Curve(1.25, 0.5)
+    assert cache.curve_of(code, ()) == BlockCurve(1.25, 0.5)
 
 
 def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(monkeypatch, tmp_path):
     (tmp_path / "slimfl").write_text("not a folder")
-    monkeypatch.setattr(cache, "measure", lambda *_: Curve(1.25, 0.5))
-    assert cache.curve_of(code_of(SMALL, 96, 1.0), ()) == Curve(1.25, 0.5)
+    monkeypatch.setattr(cache, "measure", lambda *_: BlockCurve(1.25, 0.5))
+    assert cache.curve_of(code_of(SMALL, 96, 1.0), ()) == BlockCurve(1.25, 0.5)
 
 
 def test_a_table_without_rows_is_made_of_symbols():

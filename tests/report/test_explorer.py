@@ -9,8 +9,8 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import noise_to_power, outage_link, signal, sinr_target
-from slimfl.radio.bound import MOST_ROUNDS, TIE, advise, inverse_probability_sum
+from slimfl.radio import inverse_probability_sum, noise_to_power, outage_link, signal, sinr_target
+from slimfl.radio.bound import MOST_ROUNDS, TIE, advise
 from slimfl.report.explorer import explorer_page, write_explorer
 
 pytestmark = pytest.mark.browser

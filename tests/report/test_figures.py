@@ -5,7 +5,8 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import coding, optimal_split, section_probabilities
+from slimfl.radio import build_coding as coding
+from slimfl.radio import optimal_split, section_probabilities
 from slimfl.report import (
     accuracy_figure,
     bound_figure,

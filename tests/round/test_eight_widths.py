@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slimfl import experiment as config
-from slimfl.radio.power import optimal_split_numeric
+from slimfl.radio import optimal_split_numeric
 from slimfl.round import Simulation
 
 EIGHTHS = tuple(k / 8 for k in range(1, 9))

@@ -93,7 +93,7 @@ def link(
 
     Prints thresholds, decoding probabilities and the best power split.
     """
-    from slimfl.radio import coding as coded
+    from slimfl.radio import build_coding as coded
     from slimfl.radio import oddities, optimal_split, power_split, segment_rates, signal
 
     section, widths = radio_section(

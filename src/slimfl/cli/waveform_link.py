@@ -6,8 +6,8 @@ from slimfl.cli.output import show, show_json
 
 if TYPE_CHECKING:
     from slimfl.experiment import RadioSection
+    from slimfl.radio.waveform.code import Modem
     from slimfl.radio.waveform.comparison import Comparison
-    from slimfl.radio.waveform.modem import Modem
 
 #: What is compared: mean ratios P/c, shares of segment 1, and coded bits per symbol.
 SNR_DB = (8.0, 12.0, 16.0, 20.0)
@@ -22,8 +22,8 @@ def compare_waveform(
 ) -> None:
     """Compare at the rate and the split that the options give, or at three splits of two."""
     from slimfl.errors import RequestError
+    from slimfl.radio.waveform.code import Modem
     from slimfl.radio.waveform.comparison import compare
-    from slimfl.radio.waveform.modem import Modem
     from slimfl.radio.waveform.sionna_blocks import require_sionna
 
     require_sionna()

@@ -1,9 +1,8 @@
 """The devices' data: datasets with checksums, and their partition over devices."""
 
 from slimfl.data.dataset import Dataset, Moments, Samples
-from slimfl.data.partition import Partition, all_of_one, partition
-from slimfl.data.sources import SOURCES, asked, load, load_section, locate, save
-from slimfl.data.synthetic import synthetic
+from slimfl.data.partitions import Partition, all_of_one, partition
+from slimfl.data.sources import SOURCES, asked, load, load_section, locate, save, synthetic
 
 __all__ = [
     "SOURCES",

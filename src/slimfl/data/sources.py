@@ -1,8 +1,8 @@
-"""Where the idx files of a dataset come from, and how we know that they are the right ones.
+"""Datasets by name: published ones, folders, synthetic ones, and a user's own.
 
-A named dataset is looked for in the given folder, the cache and the files of Debian's package, and
-downloaded otherwise. No package is ever installed. Checksums are of the unpacked contents, because
-packagers compress anew.
+A published dataset is looked for in the given folder, the cache and the files of Debian's package,
+and downloaded otherwise. No package is ever installed. Checksums are of the unpacked contents,
+because packagers compress anew.
 """
 
 import hashlib
@@ -13,31 +13,34 @@ import os
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slimfl.data.cifar10 import is_cifar10, read_cifar10
 from slimfl.data.dataset import Asked, Dataset, Samples
-from slimfl.data.downscale import downscaled
-from slimfl.data.idx import MOST_BYTES, parse, read_bytes, serialise
-from slimfl.data.image_folder import NAME, is_image_folder, read_image_folder
-from slimfl.data.items import MOST_PIXELS
-from slimfl.data.pixels import count_classes
-from slimfl.data.synthetic import synthetic
+from slimfl.data.formats import (
+    FILES,
+    MOST_BYTES,
+    has_idx_files,
+    is_cifar10,
+    read_cifar10,
+    read_idx_folder,
+    serialise,
+)
+from slimfl.data.images import MOST_PIXELS, count_classes
 from slimfl.errors import RequestError
 from slimfl.experiment import OWN, DataSection
 from slimfl.experiment.naming import NO_OPTIONS, as_options, construct, module_of, resolve
+from slimfl.rng import generator
 
-FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+NAME = "folder"
+
+#: Rows or columns that images may be resized to.
+MOST_SIDE = 1000
 
 #: Where Debian's packages of datasets put their files.
 INSTALLED = Path("/usr/share/datasets")
@@ -104,12 +107,12 @@ def load(
             "dataset=...) or slimfl.resume(..., dataset=...)"
         )
     if name in SOURCES:
-        found = _read(name, locate(name, folder), SOURCES[name].sha256)
+        found = read_idx_folder(name, locate(name, folder), SOURCES[name].sha256)
         return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
     if is_folder(path):
         if is_cifar10(path):
             return replace(read_cifar10(path), loaded_as=(name, None, None, NO_OPTIONS, 1))
-        found = _read(path.name, path, None)
+        found = read_idx_folder(path.name, path, None)
         if not one_device:
             count_classes(found.train.labels, found.test.labels)
         return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
@@ -164,7 +167,7 @@ def load_section(section: DataSection) -> Dataset:
     own = section.partition == "own"
     full = load(section.dataset, section.dir, section.options, one_device=own)
     train, test = (
-        downscaled(part.first(count), section.downscale)
+        part.first(count).downscaled(section.downscale)
         for part, count in ((full.train, section.train_samples), (full.test, section.test_samples))
     )
     return replace(full, train=train, test=test, loaded_as=asked(section))
@@ -215,14 +218,14 @@ def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
     if told:
         chosen = expanded(told)
         for candidate in (chosen / name, chosen):
-            if _complete(candidate):
+            if has_idx_files(candidate):
                 return candidate
         raise RequestError(
             f"{chosen} does not contain the files of {name} ({', '.join(FILES)}, plain or .gz); "
             "give another folder with --data-dir or SLIMFL_DATA"
         )
     for candidate in (cache(name), INSTALLED / name):
-        if _complete(candidate):
+        if has_idx_files(candidate):
             return candidate
     if fetch and _download(name):
         return cache(name)
@@ -245,17 +248,6 @@ def _four_ways(name: str) -> str:
     )
 
 
-def _file(folder: Path, name: str) -> Path | None:
-    try:
-        return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
-    except OSError:  # a name that no file can have
-        return None
-
-
-def _complete(folder: Path) -> bool:
-    return all(_file(folder, name) for name in FILES)
-
-
 def _download(name: str) -> bool:
     """Download the files of a named dataset; if they are the right ones, they become the cache.
 
@@ -270,7 +262,7 @@ def _download(name: str) -> bool:
             for file in FILES:
                 with urllib.request.urlopen(f"{SOURCES[name].url}{file}.gz", timeout=30) as reply:
                     (staged / f"{file}.gz").write_bytes(reply.read(MOST_BYTES))
-            _read(name, staged, SOURCES[name].sha256)
+            read_idx_folder(name, staged, SOURCES[name].sha256)
             shutil.rmtree(target, ignore_errors=True)
             staged.rename(target)
     except (OSError, http.client.HTTPException, RequestError):
@@ -278,40 +270,90 @@ def _download(name: str) -> bool:
     return True
 
 
-def _read(name: str, folder: Path, sha256: tuple[str, ...] | None) -> Dataset:
-    arrays, digest = [], hashlib.sha256()
-    for position, file in enumerate(FILES):
-        path = _file(folder, file)
-        if path is None:
-            raise RequestError(f"{folder} has no {file} (plain or .gz); add it")
-        raw = read_bytes(path)
-        found = hashlib.sha256(raw).hexdigest()
-        if sha256 is not None and found != sha256[position]:
-            raise RequestError(f"{path} has the wrong checksum for {name}; replace it")
-        digest.update(found.encode())
-        arrays.append(parse(raw, path))
-    train = _samples(arrays[0], arrays[1], folder)
-    test = _samples(arrays[2], arrays[3], folder)
-    if train.images.shape[1:] != test.images.shape[1:]:
-        raise RequestError(f"the training and test images of {folder} differ in size; use one size")
-    classes = int(max(train.labels.max(), test.labels.max())) + 1
-    return Dataset(name, train, test, classes, digest.hexdigest())
+def is_image_folder(path: Path) -> bool:
+    """Whether a folder has the sub-folder for training images."""
+    return (path / "train").is_dir()
 
 
-def _samples(images: np.ndarray, labels: np.ndarray, folder: Path) -> Samples:
-    if images.ndim not in (3, 4) or labels.ndim != 1 or len(images) != len(labels):
+def read_image_folder(folder: Path | None, options: Mapping[str, Any]) -> Dataset:
+    """The images of `folder/train/CLASS/` and `folder/test/CLASS/`, as `data.options` says."""
+    if folder is None:
         raise RequestError(
-            f"{folder} has images of shape {images.shape} and labels of shape {labels.shape}; give "
-            "one label per image"
+            'data.dataset = "folder" needs data.dir, the folder with train/CLASS/ and test/CLASS/'
         )
-    if not len(labels):
-        raise RequestError(f"{folder} has no samples; use another folder")
-    if images.ndim == 3:
-        images = images[..., np.newaxis]
-    pixels = math.prod(images.shape[1:])
-    if not 1 <= pixels <= MOST_PIXELS:
+
+    def made(size: Any = None, train: str = "train", test: str = "test", grey: bool = False) -> Any:
+        _check(size, train, test, grey)
+        resized = (size[0], size[1]) if size is not None else None
+        return Dataset.from_folder(folder, size=resized, train=train, test=test, grey=grey)
+
+    dataset: Dataset = construct("dataset", NAME, made, options, key="data.options")
+    pixels = math.prod(dataset.train.images.shape[1:])
+    if pixels > MOST_PIXELS:
         raise RequestError(
-            f"{folder} has images of shape {images.shape[1:]}; rows, columns and channels must be "
-            f"at least 1, and an image may have at most {MOST_PIXELS:,} values"
+            f"{folder} holds images of {pixels:,} values each; give data.options.size = [32, 32] "
+            f"or another of at most {MOST_PIXELS:,} values"
         )
-    return Samples(images, labels.astype(np.int64))
+    return dataset
+
+
+def _check(size: Any, train: Any, test: Any, grey: Any) -> None:
+    """Refuse options that are no such thing; a server may have sent them to a device."""
+    if size is not None and not (
+        isinstance(size, Sequence)
+        and len(size) == 2
+        and all(type(side) is int and 1 <= side <= MOST_SIDE for side in size)
+    ):
+        raise RequestError(
+            f"data.options.size must be rows and columns from 1 to {MOST_SIDE}, such as [32, 32]"
+        )
+    for key, name in (("train", train), ("test", test)):
+        if not isinstance(name, str) or Path(name).name != name or name in ("", ".."):
+            raise RequestError(f"data.options.{key} must be the name of a folder inside data.dir")
+    if type(grey) is not bool:
+        raise RequestError("data.options.grey must be true or false")
+
+
+def synthetic(
+    train: int = 2000, test: int = 500, size: int = 12, classes: int = 10, seed: int = 0
+) -> Dataset:
+    """A small dataset for tests and first tries: smooth shapes in noise.
+
+    Every class is a smooth random picture; a sample is that picture, shifted and noisy.
+
+    Args:
+        train: Number of training samples.
+        test: Number of test samples.
+        size: Rows, and columns, of an image.
+        classes: How many.
+        seed: Of the pictures and the noise.
+    """
+    random = generator(seed, "synthetic")
+    coarse = random.normal(size=(classes, 4, 4))
+    smooth = coarse.repeat(-(-size // 4), axis=1).repeat(-(-size // 4), axis=2)[:, :size, :size]
+
+    def draw(count: int) -> Samples:
+        labels = np.arange(count) % classes
+        shifts = random.integers(-1, 2, size=(count, 2))
+        pictures: NDArray[np.float64] = np.stack(
+            [
+                np.roll(smooth[label], shift, (0, 1))
+                for label, shift in zip(labels, shifts, strict=True)
+            ]
+        )
+        pictures = 128 + 50 * pictures + 20 * random.normal(size=pictures.shape)
+        order = random.permutation(count)
+        images = np.clip(pictures, 0, 255).astype(np.uint8)[order][..., np.newaxis]
+        return Samples(np.ascontiguousarray(images), labels[order].astype(np.int64))
+
+    drawn_train, drawn_test = draw(train), draw(test)
+    digest = hashlib.sha256(drawn_train.images.tobytes() + drawn_test.images.tobytes())
+    by_default = (train, test, size, classes, seed) == synthetic.__defaults__
+    return Dataset(
+        "synthetic",
+        drawn_train,
+        drawn_test,
+        classes,
+        digest.hexdigest(),
+        loaded_as=("synthetic", None, None, NO_OPTIONS, 1) if by_default else None,
+    )

@@ -2,8 +2,8 @@
 
 from slimfl.devices.devices_csv import population_digest, read_devices, write_devices
 from slimfl.devices.drawing import population_of
+from slimfl.devices.participation import widest_widths
 from slimfl.devices.population import Device, Population
-from slimfl.devices.width_policy import widest_widths
 
 __all__ = [
     "Device",

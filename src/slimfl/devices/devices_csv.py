@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.devices.population import Population
-from slimfl.devices.widths import width_indices
+from slimfl.devices.population import Population, width_indices
 from slimfl.errors import RequestError
 from slimfl.experiment.sections.population import LIMITS
 from slimfl.files import open_regular, replacing

@@ -4,22 +4,30 @@ Every quantity has its own stream of uniform numbers, and device k gets the k-th
 quantity changes no other, and two methods with the same seed have the same devices.
 """
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.devices.devices_csv import read_devices
-from slimfl.devices.population import DEFAULT_ENERGY, Population
-from slimfl.devices.presets import preset_classes
-from slimfl.devices.quantiles import Floats, correlated, quantile
-from slimfl.devices.widths import width_indices
+from slimfl.devices.population import DEFAULT_ENERGY, Population, width_indices
 from slimfl.errors import RequestError
-from slimfl.experiment import DeviceClass, Experiment
-from slimfl.experiment.sections.population import QUANTITIES
+from slimfl.experiment import Correlation, DeviceClass, Distribution, Experiment
+from slimfl.experiment.sections.population import (
+    LIMITS,
+    QUANTITIES,
+    Choice,
+    Disc,
+    Lognormal,
+    Uniform,
+)
 from slimfl.rng import generator
+
+Floats = NDArray[np.float64]
 
 
 def population_of(experiment: Experiment) -> Population:
@@ -38,12 +46,26 @@ def population_of(experiment: Experiment) -> Population:
     return _drawn(experiment, classes, alike) if classes else alike
 
 
+def preset_classes(name: str, widths: tuple[float, ...]) -> tuple[DeviceClass, ...]:
+    """The classes of a population in `presets.toml`, for a network of these widths."""
+    presets = tomllib.loads(Path(__file__).with_name("presets.toml").read_text())
+    named = {
+        "narrowest": widths[0],
+        "about-half": max((width for width in widths if width <= 0.5), default=widths[0]),
+    }
+    classes = presets.get(name, {}).get("classes", [])
+    for each in classes:
+        if each.get("max_width") in named:
+            each["max_width"] = named[each["max_width"]]
+    return tuple(DeviceClass(**each) for each in classes)
+
+
 def _drawn(experiment: Experiment, classes: Sequence[DeviceClass], alike: Population) -> Population:
     seed, count = experiment.seed, len(alike)
     members = _members([each.share for each in classes], count, seed)
     uniforms = {key: generator(seed, f"population {key}").random(count) for key in QUANTITIES}
     uniforms = correlated(uniforms, experiment.population.correlations)
-    drawn: dict[str, NDArray[np.float64]] = {}
+    drawn: dict[str, Floats] = {}
     for key in QUANTITIES:
         if all(getattr(each, key) is None for each in classes):
             continue
@@ -99,3 +121,64 @@ def _values(one: DeviceClass, key: str, uniform: Floats, when_absent: float) -> 
             )
         return np.asarray(given, np.float64)
     return given if isinstance(given, float) else quantile(given, uniform, key)
+
+
+def quantile(distribution: Distribution, uniform: Floats, key: str) -> Floats:
+    """The values of a distribution at some probabilities, within the limits of the quantity.
+
+    Args:
+        distribution: Of the quantity.
+        uniform: [device] the probabilities.
+        key: Names the quantity.
+    """
+    match distribution:
+        case Uniform(low=low, high=high):
+            values = low + (high - low) * uniform
+        case Lognormal(median=median, sigma=sigma):
+            values = median * np.exp(sigma * _normal(uniform))
+        case Choice(values=choices, weights=weights):
+            chances = np.ones(len(choices)) if weights is None else np.asarray(weights)
+            edges = np.cumsum(chances / chances.sum())[:-1]
+            values = np.asarray(choices)[np.searchsorted(edges, uniform, side="right")]
+        case Disc(radius_m=radius, inner_m=inner):
+            # the area grows with the square of the distance
+            values = np.sqrt(inner**2 + (radius**2 - inner**2) * uniform)
+    return np.clip(values, *LIMITS[key])
+
+
+def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> dict[str, Floats]:
+    """Uniform numbers with the given rank correlations: a Gaussian copula.
+
+    Normal variables with the correlation r have the rank correlation rho = (6 / pi) asin(r / 2), so
+    r = 2 sin(pi rho / 6). Numbers in no pair are unchanged.
+    """
+    keys = list(dict.fromkeys(key for pair in pairs for key in pair.between))
+    if not keys:
+        return uniforms
+    matrix = np.eye(len(keys))
+    for pair in pairs:
+        i, j = (keys.index(key) for key in pair.between)
+        matrix[i, j] = matrix[j, i] = 2 * np.sin(np.pi * pair.rank / 6)
+    values, vectors = np.linalg.eigh(matrix)
+    if values.min() < -1e-9:
+        raise RequestError(
+            "population.correlations contradict each other; bring the ranks closer to 0"
+        )
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    normal = np.stack([_normal(uniforms[key]) for key in keys])
+    # fully correlated numbers must be exactly equal
+    mixed = np.round(root @ normal, 12)
+    return uniforms | dict(zip(keys, _normal_share(mixed), strict=True))
+
+
+def _normal(uniform: Floats) -> Floats:
+    # imported here: SciPy takes a sixth of a run's start-up time, and few runs need it
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
+
+
+def _normal_share(normal: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(normal))

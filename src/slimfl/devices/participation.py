@@ -1,11 +1,17 @@
-"""Who trains in a round: a random share of the devices, minus those that drop out."""
+"""Who trains in a round, and at which width.
+
+A random share of the devices is asked, and some of them drop out. A device trains a width within
+its capability: methods see it with the policy's width, so a SlimFL device limited to 0.5x trains
+and sends only segment 1, and Vanilla FL-1.0x leaves it out.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.experiment import FederationSection
+from slimfl.devices.population import Population, width_indices
+from slimfl.experiment import FederationSection, PopulationSection
 from slimfl.rng import draws_of, generator
 
 
@@ -29,7 +35,11 @@ def cohort(
 ) -> Cohort:
     """A function of (seed, round): at least one device is asked.
 
-    `availability` is the share of rounds in which each device can be reached; None means all.
+    Args:
+        section: How many take part, and how many drop out.
+        seed: The experiment's.
+        round: Number of the round.
+        availability: [device] share of rounds in which it can be reached; None means all.
     """
     asked = max(1, round_half_up(section.participation * section.devices))
     random = generator(seed, "participation", round)
@@ -52,3 +62,42 @@ def cohort(
 def round_half_up(value: float) -> int:
     """Round halves up, unlike Python's round, so that 0.5 of 5 devices are 3."""
     return int(value + 0.5)
+
+
+def widest_widths(
+    section: PopulationSection,
+    devices: Population,
+    widths: tuple[float, ...],
+    *,
+    seed: int,
+    round: int,
+    charge: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
+    """[device]: the index of the widest width that it trains in a round.
+
+    Args:
+        section: The policy.
+        devices: Those that take part.
+        widths: Those of the network.
+        seed: The experiment's.
+        round: Number of the round.
+        charge: [device] remaining share of its battery, 1 on mains power; None means full.
+    """
+    able = devices.max_width
+    match section.width:
+        case "fixed":
+            assert section.fixed_width is not None
+            given = np.array([section.fixed_width])
+            [most] = width_indices(given, widths, "population.fixed_width").tolist()
+            return np.asarray(np.minimum(able, most))
+        case "random":
+            # device k gets the k-th draw, whoever else takes part
+            draws = draws_of(seed, "width", round, devices.ids)
+            return np.floor(draws * (able + 1)).astype(np.int64)
+        case "growing":
+            return np.minimum(able, (round - 1) // section.grow_every)
+        case "battery":
+            if charge is None:
+                return able
+            return np.minimum(able, np.floor(charge * len(widths)).astype(np.int64))
+    return able

@@ -14,6 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.errors import RequestError
+
 #: The energy preset of devices without their own.
 DEFAULT_ENERGY = "default"
 
@@ -154,3 +156,23 @@ class Population:
 
 
 _COLUMNS = tuple(each.name for each in fields(Population) if not each.name.endswith("_names"))
+
+
+def width_indices(
+    values: NDArray[np.float64], widths: tuple[float, ...], where: str
+) -> NDArray[np.int64]:
+    """The index of every device's width; refuses widths that the network does not have.
+
+    Args:
+        values: [device] widths as people write them.
+        widths: Those of the network.
+        where: Names their place in the refusal.
+    """
+    distinct, inverse = np.unique(values, return_inverse=True)
+    for value in distinct.tolist():
+        if value not in widths:
+            known = ", ".join(f"{width:g}" for width in widths)
+            raise RequestError(
+                f"{where}: the network has no width {value:g}; choose a max_width from {known}"
+            )
+    return np.searchsorted(widths, distinct)[inverse].astype(np.int64)

@@ -15,9 +15,8 @@ from slimfl.data import Samples
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
-from slimfl.engines.reordered import Orders, put_back
 from slimfl.experiment.naming import NO_OPTIONS
-from slimfl.nn import ULMobileNet, Vector
+from slimfl.nn import FlatOrders, ULMobileNet, Vector, put_back
 from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
 
 #: Devices per thread and wave: enough to balance their sizes, few enough to keep in memory.
@@ -61,7 +60,7 @@ class NativeEngine:
         assert module is not None
         experiment = workload.experiment
         self.workload = workload
-        self.orders = Orders(network)
+        self.orders = FlatOrders(network)
         self.threads = experiment.threads or available_cores()
         rows, columns = workload.dataset.train.images.shape[1:3]
         self.network = module.Network(

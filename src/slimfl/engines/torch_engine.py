@@ -6,10 +6,13 @@ are small, and on a GPU, devices with equal schedules train as one cohort.
 """
 
 import copy
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +23,15 @@ from slimfl.engines.allocator import tune_allocator
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
-from slimfl.engines.reordered import Orders, in_channel_order
-from slimfl.nn import Vector, at_width, multiply_adds, statistics
+from slimfl.nn import (
+    ChannelOrder,
+    FlatOrders,
+    Vector,
+    at_width,
+    multiply_adds,
+    put_back,
+    statistics,
+)
 from slimfl.training import (
     STEPS,
     CohortTrainer,
@@ -58,7 +68,7 @@ class TorchEngine:
         experiment = workload.experiment
         self.threads = experiment.threads or available_cores()
         self.workload = workload
-        self.orders = Orders(network)
+        self.orders = FlatOrders(network)
         self.widths = experiment.model.widths
         # dropout layers share one random generator, so such devices train one after the other
         self.workers = self.threads if device == "cpu" and not is_random(network) else 1
@@ -80,8 +90,34 @@ class TorchEngine:
     def supports(self, work: LocalWork) -> None:
         """Any work."""
 
-    @in_channel_order
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
+        """Train devices; those with a channel order on a network in that order."""
+        for order, alike in groupby(tasks, key=lambda task: task.work.channels):
+            if order is None:
+                yield from self._train(round, start, list(alike))
+            else:
+                yield from self._train_in_order(order, round, start, list(alike))
+
+    def _train_in_order(
+        self, order: ChannelOrder, round: int, start: Vector, tasks: Sequence[Task]
+    ) -> Iterator[Update]:
+        """The states of devices are stored in the model's own order."""
+        places = self.orders.of(order)
+        for task in tasks:
+            self._reorder_state(task.device, lambda values: values[places])
+        for update in self._train(round, start[places], tasks):
+            self._reorder_state(update.device, lambda values: put_back(values, places))
+            yield replace(update, parameters=put_back(update.parameters, places))
+
+    def _reorder_state(self, device: int, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        state = self.states.get(device)
+        if state:
+            moved: OptimiserState = {
+                name: reorder(values) if values.ndim else values for name, values in state.items()
+            }
+            self.states.put(device, moved)
+
+    def _train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train devices in waves, as cohorts or in parallel."""
         wave_length = WAVE * (COHORT if self.cohorts_pay else self.workers)
         with self._pool() as pool:

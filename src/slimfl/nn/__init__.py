@@ -6,17 +6,15 @@ from slimfl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimfl.nn.adapt import slimmable
-    from slimfl.nn.channel_order import ChannelOrder
     from slimfl.nn.flat import FlatView, flatten, load_flat, statistics_positions
     from slimfl.nn.initialisation import initialise
     from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
     from slimfl.nn.models import MODELS, build, check
     from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
-    from slimfl.nn.reordering import flat_order
+    from slimfl.nn.order import ChannelOrder, FlatOrders, Vector, flat_order, put_back
     from slimfl.nn.segmentation import Segments, segments
     from slimfl.nn.sub_network import standalone
     from slimfl.nn.ul_mobilenet import ULMobileNet
-    from slimfl.nn.vector import Vector
     from slimfl.nn.width_cost import WidthCost, cost, multiply_adds, output_shape
     from slimfl.nn.widths import Slimmable, active_width, at_width, channels_at
 else:
@@ -24,17 +22,15 @@ else:
         __name__,
         {
             "slimfl.nn.adapt": ["slimmable"],
-            "slimfl.nn.channel_order": ["ChannelOrder"],
             "slimfl.nn.flat": ["FlatView", "flatten", "load_flat", "statistics_positions"],
             "slimfl.nn.initialisation": ["initialise"],
             "slimfl.nn.layers": ["SlimConv2d", "SlimLinear", "average_pool"],
             "slimfl.nn.models": ["MODELS", "build", "check"],
             "slimfl.nn.norms": ["SlimBatchNorm2d", "SlimGroupNorm", "statistics"],
-            "slimfl.nn.reordering": ["flat_order"],
+            "slimfl.nn.order": ["ChannelOrder", "FlatOrders", "Vector", "flat_order", "put_back"],
             "slimfl.nn.segmentation": ["Segments", "segments"],
             "slimfl.nn.sub_network": ["standalone"],
             "slimfl.nn.ul_mobilenet": ["ULMobileNet"],
-            "slimfl.nn.vector": ["Vector"],
             "slimfl.nn.width_cost": ["WidthCost", "cost", "multiply_adds", "output_shape"],
             "slimfl.nn.widths": ["Slimmable", "active_width", "at_width", "channels_at"],
         },
@@ -43,6 +39,7 @@ else:
 __all__ = [
     "MODELS",
     "ChannelOrder",
+    "FlatOrders",
     "FlatView",
     "Segments",
     "SlimBatchNorm2d",
@@ -66,6 +63,7 @@ __all__ = [
     "load_flat",
     "multiply_adds",
     "output_shape",
+    "put_back",
     "segments",
     "slimmable",
     "standalone",

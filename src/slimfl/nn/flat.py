@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from slimfl.nn.norms import statistics
-from slimfl.nn.vector import Vector
+from slimfl.nn.order import Vector
 
 
 def flatten(network: nn.Module) -> Vector:

@@ -10,8 +10,12 @@ from slimfl.rng import generator
 def initialise(network: nn.Module, kind: str, seed: int) -> None:
     """Initialise all weights.
 
-    `he` (fan in) keeps the variance of the forward pass in a network of ReLUs without batch norm,
-    `he-fan-out` that of the backward pass; `xavier` is a compromise; `torch` is PyTorch's default.
+    Args:
+        network: Whose weights are set.
+        kind: `he` (fan in) keeps the variance of the forward pass in a network of ReLUs without
+            batch norm, `he-fan-out` that of the backward pass; `xavier` is a compromise; `torch`
+            is PyTorch's default.
+        seed: The experiment's.
     """
     numbers = torch.Generator().manual_seed(
         int(generator(seed, "initialisation").integers(2**63 - 1))

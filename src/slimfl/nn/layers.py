@@ -10,10 +10,21 @@ from slimfl.nn.widths import active_width, channels_at
 
 
 class SlimConv2d(nn.Module):
-    """A convolution whose width uses `weight[:out, :in]`; depthwise when `groups` equals channels.
+    """A convolution whose width uses `weight[:out, :in]` of images [sample, channel, row, column].
 
-    `slim_in=False` keeps all input channels (the first layer, which sees the image),
-    `slim_out=False` all output channels.
+    Args:
+        in_channels: At 1.0x.
+        out_channels: At 1.0x.
+        kernel_size: Rows and columns, or one number for both.
+        stride: As of `torch.nn.Conv2d`.
+        padding: As of `torch.nn.Conv2d`, with zeros.
+        dilation: As of `torch.nn.Conv2d`.
+        groups: 1, or the number of channels: a depthwise convolution, with equal channels in and
+            out.
+        bias: Whether to add one.
+        slim_in: False keeps all input channels at every width: the first layer, which sees the
+            image.
+        slim_out: False keeps all output channels at every width.
     """
 
     def __init__(
@@ -112,10 +123,16 @@ class SlimConv2d(nn.Module):
 
 
 class SlimLinear(nn.Module):
-    """A linear layer whose width uses `weight[:out, :in]`.
+    """A linear layer whose width uses `weight[:out, :in]` of rows [sample, feature].
 
-    `features_per_channel` is the number of input features per channel of the previous layer: more
-    than one after a flatten.
+    Args:
+        in_features: At 1.0x.
+        out_features: At 1.0x.
+        bias: Whether to add one.
+        slim_in: False keeps all input features at every width: the first layer.
+        slim_out: False keeps all output features at every width: the classes.
+        features_per_channel: Input features per channel of the previous layer: more than one after
+            a flatten.
     """
 
     def __init__(

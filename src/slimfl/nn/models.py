@@ -1,21 +1,53 @@
 """From a model's name to a network: ours by name, a user's own by `package.module:Name`."""
 
+from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from slimfl.errors import RequestError
 from slimfl.experiment import OWN
 from slimfl.experiment.naming import construct, resolve
 from slimfl.nn.initialisation import initialise
-from slimfl.nn.mlp import MLP
+from slimfl.nn.layers import SlimLinear
 from slimfl.nn.resnet import ResNet
 from slimfl.nn.split_mix import SplitMixMobileNet
 from slimfl.nn.ul_mobilenet import ULMobileNet
 from slimfl.nn.us_mobilenet import USMobileNet
 from slimfl.nn.widths import Slimmable
 from slimfl.rng import generator
+
+
+class MLP(nn.Module):
+    """Linear layers with ReLUs between them, on the pixels of an image: the smallest network.
+
+    >>> MLP(features=784, hidden=(8,))(__import__("torch").zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 1,
+        classes: int = 10,
+        features: int | None = None,
+        hidden: tuple[int, ...] = (128, 64),
+        rows: int = 28,
+        columns: int = 28,
+    ) -> None:
+        super().__init__()
+        sizes = [features or in_channels * rows * columns, *hidden]
+        layers: list[nn.Module] = []
+        for number, (into, out) in enumerate(pairwise(sizes)):
+            layers += [SlimLinear(into, out, slim_in=number > 0), nn.ReLU()]
+        self.layers = nn.Sequential(*layers)
+        self.head = SlimLinear(sizes[-1], classes, slim_in=bool(hidden), slim_out=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The logits of images [sample, channel, row, column]."""
+        logits: Tensor = self.head(self.layers(images.flatten(1)))
+        return logits
+
 
 MODELS: dict[str, type[nn.Module]] = {
     "ul-mobilenet": ULMobileNet,
@@ -38,8 +70,14 @@ def build(
 ) -> nn.Module:
     """The initialised network.
 
-    A factory that has the parameters `in_channels` and `classes` is told those of the dataset; one
-    that has `widths`, those of the experiment.
+    Args:
+        name: One of `MODELS`, or `package.module:Name` of a factory.
+        options: Further arguments of the factory.
+        in_channels: Of the dataset's images; given to a factory with a parameter of that name.
+        classes: Of the dataset; likewise.
+        widths: Of the experiment; likewise.
+        initialisation: The kind; see `initialise`.
+        seed: Of the weights.
     """
     if name == OWN:
         raise RequestError(

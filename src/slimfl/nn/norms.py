@@ -17,6 +17,11 @@ class SlimGroupNorm(nn.Module):
     A narrower width has fewer groups, not smaller ones: it normalises exactly as the full network
     does in its leading groups. There are no statistics.
 
+    Args:
+        num_groups: At 1.0x; every width must have whole groups.
+        num_channels: At 1.0x.
+        eps: Added to the variance.
+
     >>> SlimGroupNorm(4, 32).active_shapes(0.5)
     {'weight': (16,), 'bias': (16,)}
     """
@@ -68,6 +73,12 @@ class SlimBatchNorm2d(nn.Module):
     alone (`statistics`). Averaging variances ignores the differences between the devices' means, so
     the variances are too small if data differs between devices; group normalisation does not have
     this problem.
+
+    Args:
+        num_features: Channels at 1.0x.
+        widths: Those with statistics of their own.
+        eps: Added to the variance.
+        momentum: Weight of a batch in the running statistics.
 
     >>> layer = SlimBatchNorm2d(32, widths=(0.5, 1.0))
     >>> layer.active_shapes(0.5)["mean0"], layer.active_shapes(0.5)["mean1"]

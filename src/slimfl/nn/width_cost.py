@@ -31,7 +31,14 @@ def cost(
     image_shape: tuple[int, int, int],
     bits_per_parameter: float = 32,
 ) -> list[WidthCost]:
-    """Count one forward pass of one image (channel, row, column) at every width."""
+    """Count one forward pass of one image at every width.
+
+    Args:
+        network: Made of slimmable layers.
+        widths: Ascending.
+        image_shape: Channel, row, column.
+        bits_per_parameter: As they are sent.
+    """
     sizes = segments(network, widths).sizes
     rows, total = [], 0
     for width, size in zip(widths, sizes.tolist(), strict=True):
@@ -65,8 +72,12 @@ def multiply_adds(
 ) -> int:
     """Multiply-adds of the convolutions and linear layers for one image at a width.
 
-    With `training`, those of a forward pass in training, which differ for networks with
-    `lighter_in_training`.
+    Args:
+        network: Made of slimmable layers.
+        width: Of the pass.
+        image_shape: Channel, row, column.
+        training: Whether to count a forward pass in training, which differs for networks with
+            `lighter_in_training`.
     """
     lighter = training and getattr(network, "lighter_in_training", False)
     counts: list[int] = []

@@ -14,33 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimfl.devices import Population
-from slimfl.experiment import RadioSection
-from slimfl.radio.links import Floats, Links, Payload, Receptions, State
-from slimfl.radio.outage import OutageChannel, alike, outage_channel
-from slimfl.radio.signals import Signal
-from slimfl.radio.superposition import Superposition
+from slimfl.radio.channel import Links, Payload, Receptions, Signal
+from slimfl.radio.coding import Floats, Superposition
+from slimfl.radio.outage import OutageChannel, alike
+from slimfl.units import watt
 
 #: Upper limit of an upload, however small the gain: a year.
 LONGEST_S = 3.2e7
 
 
 @dataclass(frozen=True)
-class AdaptiveChannel:
+class AdaptiveChannel(OutageChannel):
     """Fading gains that decide how long a signal takes instead of whether it arrives."""
-
-    fixed: OutageChannel
-    """Where the gains come from."""
-    needs_payload: bool = False
-
-    def start(self, population: Population, seed: int) -> State:
-        """The state of the gains."""
-        return self.fixed.start(population, seed)
-
-    def links(
-        self, state: State, round: int, devices: Population, seed: int
-    ) -> tuple[Links, State]:
-        """The same gains as with fixed rates."""
-        return self.fixed.links(state, round, devices, seed)
 
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
@@ -53,28 +38,25 @@ class AdaptiveChannel:
             rates = rates_hz(sent, links.gains[rows], links.noise_to_power[rows])
             bits = np.asarray(sent.message_bits)
             with np.errstate(divide="ignore"):
-                airtime_s[rows] = (bits / (self.fixed.bandwidth_hz * rates)).max(axis=1)
+                airtime_s[rows] = (bits / (self.bandwidth_hz * rates)).max(axis=1)
         airtime_s = np.minimum(airtime_s, LONGEST_S)
-        energy_j = airtime_s * 10 ** ((links.power_dbm - 30) / 10)
+        energy_j = airtime_s * watt(links.power_dbm)
         return Receptions(decoded, np.ones_like(decoded), airtime_s, energy_j)
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats:
         """Everything is decoded."""
         return np.ones((len(devices), len(signal.messages)))
 
-    def noise_to_power(self, devices: Population) -> Floats:
-        """c / P of every device."""
-        return self.fixed.noise_to_power(devices)
-
 
 def rates_hz(sent: Signal, gains: Floats, noise_to_power: Floats) -> Floats:
-    """[device, message]: the spectral efficiency in bit/s/Hz that each gain supports."""
+    """[device, message]: the spectral efficiency in bit/s/Hz that each gain supports.
+
+    Args:
+        sent: What the devices send.
+        gains: [device].
+        noise_to_power: [device] c / P.
+    """
     coding = sent.coding
     assert isinstance(coding, Superposition)  # the section refuses others
     split, gains, noise = np.asarray(coding.split), gains[:, None], noise_to_power[:, None]
     return np.asarray(np.log2(1 + gains * split / (gains * coding.interference + noise)))
-
-
-def adaptive_channel(section: RadioSection) -> AdaptiveChannel:
-    """The channel that the `radio` section describes."""
-    return AdaptiveChannel(outage_channel(section))

@@ -15,17 +15,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slimfl.experiment import RadioSection
-from slimfl.radio import Coding, Messages, section_probabilities, signal
-from slimfl.radio import inverse_probability_sum as inverse_probability_sum
-
-Floats = NDArray[np.float64]
+from slimfl.radio.channel import Messages
+from slimfl.radio.coding import Coding, Floats
+from slimfl.radio.link import section_probabilities
+from slimfl.radio.signals import signal
+from slimfl.radio.splits import inverse_probability_sum as inverse_probability_sum
 
 
 def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -> float:
-    """B of lemma 1: 4 delta (1/p_1 + 1/p_2) sum w_i^2 at S = 2."""
+    """B of lemma 1: 4 delta (1/p_1 + 1/p_2) sum w_i^2 at S = 2.
+
+    Args:
+        delta: Mean over devices of the variance of a local gradient.
+        probabilities: [segment] p_i.
+        weights: [segment] w_i of the losses.
+    """
     weights = np.asarray(weights, dtype=np.float64)
     channel_term = inverse_probability_sum(probabilities)
     return float(len(weights) ** 2 * delta * channel_term * (weights**2).sum())
@@ -67,7 +74,15 @@ def bound(
     initial_distance_squared: float,
     constant: float,
 ) -> Floats:
-    """The right-hand side of theorem 1, equation (10), at iteration t."""
+    """The right-hand side of theorem 1, equation (10).
+
+    Args:
+        t: Iterations, from 1.
+        smoothness: L.
+        strong_convexity: mu.
+        initial_distance_squared: Delta_1, from the optimum.
+        constant: B of `paper_constant`, `sharp_constant` or `tight_constant`.
+    """
     start = strong_convexity * smoothness * initial_distance_squared
     rate = learning_rate(t, smoothness, strong_convexity) / 2
     return smoothness / strong_convexity * (start + 2 * constant) * rate
@@ -151,6 +166,11 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
     * Otherwise SlimFL, if a split exists for which D is smaller than that of one message. Under the
       outage formula with perfect cancellation one does: one message is the superposition whose
       thresholds are all equal. If the configured split is not such a one, the reason names it.
+
+    Args:
+        section: The radio.
+        widths: Those of the network, ascending.
+        devices: How many take part in a round.
     """
     count = len(widths)
 

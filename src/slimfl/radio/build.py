@@ -5,30 +5,27 @@ from collections.abc import Callable
 from slimfl.errors import RequestError
 from slimfl.experiment import OWN, RadioSection
 from slimfl.experiment.naming import construct, resolve
-from slimfl.radio.adaptive import adaptive_channel
+from slimfl.radio.adaptive import AdaptiveChannel
 from slimfl.radio.channel import Channel
-from slimfl.radio.fading import build_profile
-from slimfl.radio.motion import MovingChannel
-from slimfl.radio.outage import outage_channel
-from slimfl.radio.paired import PairedChannel
-from slimfl.radio.selective import SelectiveChannel
+from slimfl.radio.moving import MovingChannel
+from slimfl.radio.outage import parts
+from slimfl.radio.pairs import PairedChannel
+from slimfl.radio.selective import channel_alone
 from slimfl.radio.waveform.channel import waveform_channel
 
 
-def built_in(section: RadioSection) -> Channel:
-    """The built-in channel of a section; devices send alone or in pairs, and may move."""
-    alone = outage_channel(section)
-    profile = build_profile(section)
-    gains_of = SelectiveChannel(alone, profile) if profile else alone
-    channel: Channel = gains_of if section.users_per_slot == 1 else PairedChannel(alone)
+def _built_in(section: RadioSection) -> Channel:
+    """Devices send alone or in pairs, and may move."""
     if section.decoder == "waveform":
-        channel = waveform_channel(section, gains_of)
-    return _moving(section, channel)
+        return _moving(section, waveform_channel(section, channel_alone(section)))
+    if section.users_per_slot == 2:
+        return _moving(section, PairedChannel(**parts(section)))
+    return _moving(section, channel_alone(section))
 
 
-def rate_adaptive(section: RadioSection) -> Channel:
+def _rate_adaptive(section: RadioSection) -> Channel:
     """The same gains with rates that follow them; devices send alone and may move."""
-    return _moving(section, adaptive_channel(section))
+    return _moving(section, AdaptiveChannel(**parts(section)))
 
 
 def _moving(section: RadioSection, still: Channel) -> Channel:
@@ -39,8 +36,8 @@ def _moving(section: RadioSection, still: Channel) -> Channel:
 
 
 CHANNEL_MODELS: dict[str, Callable[[RadioSection], Channel]] = {
-    "outage": built_in,
-    "rate-adaptive": rate_adaptive,
+    "outage": _built_in,
+    "rate-adaptive": _rate_adaptive,
 }
 
 

@@ -1,9 +1,37 @@
-"""The interface of codings: how messages share one upload."""
+"""How messages share one upload: superposed, as in section IV of the paper, or one after the other.
+
+**Superposition.** Messages 1..S share one signal. Message i has the share P_i of the power and the
+spectral efficiency u_i/W. The receiver decodes them in order and treats later ones as interference.
+So with u'_i = 2^(u_i/W) - 1 and c = sigma^2 d^beta, message i needs the gain
+
+    g >= c u'_i / a_i,    a_i = P_i - u'_i (P_{i+1} + ... + P_S),
+
+and is decoded when this holds for messages 1..i: equation (5), a running maximum. With imperfect
+cancellation, the share r of the power of every decoded message remains as interference, and
+a_i = P_i - u'_i (P_{i+1} + ... + P_S + r (P_1 + ... + P_{i-1})).
+
+**In turn**, the alternative that superposition is compared with. Messages do not interfere with
+each other, and the split divides one of two resources:
+
+* the power (`InTurnAtLowerPower`): message i has the share P_i of the power, at its usual rate. The
+  airtime is longer. The energy is that of the superposed signal if all messages take equally long,
+  and less otherwise, because no message lasts as long as the longest.
+* the airtime (`InTurnInShorterTime`): message i has full power in the share P_i of the time that
+  the superposed signal would take, so its rate is higher. Airtime and energy are the same.
+
+Here too a message counts only if those before it are decoded.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from slimfl.radio.superposition import Floats
+import numpy as np
+from numpy.typing import NDArray
+
+from slimfl.errors import RequestError
+
+Floats = NDArray[np.float64]
 
 
 class Coding(Protocol):
@@ -22,7 +50,7 @@ class Coding(Protocol):
         """The rate of each message while it is on the air, in bit/s/Hz."""
 
     def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """[..., message]: the gain that each message and all before it need."""
+        """[..., message]: the gain that each message and all before it need; non-decreasing."""
 
     def sinr(self, snr: Floats) -> Floats:
         """[..., message]: signal over interference and noise, at the signal-to-noise ratio g P/c
@@ -31,3 +59,167 @@ class Coding(Protocol):
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
         """Duration of the signal, and the time in which full power would spend its energy."""
+
+
+def sinr_target(spectral_efficiency: float | Sequence[float] | Floats) -> Floats:
+    """u' = 2^(u/W) - 1, the signal-to-interference-plus-noise ratio that a rate needs."""
+    exponent = np.asarray(spectral_efficiency, dtype=np.float64) * np.log(2)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.expm1(exponent))
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """Messages and their shares of what they divide."""
+
+    spectral_efficiencies: tuple[float, ...]
+    split: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rates, split = self.spectral_efficiencies, self.split
+        if len(split) != len(rates):
+            raise RequestError(
+                f"the split has {len(split)} shares for {len(rates)} segments; "
+                "give one share per segment"
+            )
+        # NaN fails these comparisons too
+        if not all(share > 0 for share in split) or not abs(sum(split) - 1) <= 1e-6:
+            raise RequestError(f"the power split {_numbers(split)} must be positive and sum to 1")
+        if not all(rate > 0 for rate in rates):
+            raise RequestError(f"the rates {_numbers(rates)} must be positive numbers of bit/s/Hz")
+
+    @property
+    def rates(self) -> Floats:
+        """The rate of each message while it is on the air."""
+        return np.asarray(self.spectral_efficiencies)
+
+    def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
+        """Twice that of the longest message: full power lasts as long as the signal."""
+        longest = max(self._seconds(bits, bandwidth_hz))
+        return longest, longest
+
+    def _seconds(self, bits: Sequence[float], bandwidth_hz: float) -> list[float]:
+        """The time of every message at its usual rate."""
+        return [
+            size / (rate * bandwidth_hz)
+            for size, rate in zip(bits, self.spectral_efficiencies, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Superposition(_Messages):
+    """Messages in one signal: their rates and their shares of the transmit power."""
+
+    residual: float = 0.0
+    """Share of a cancelled message's power that still interferes."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.residual <= 1:
+            raise RequestError(
+                f"the residual interference must be from 0 to 1, not {self.residual:g}"
+            )
+        margins = self.margins
+        if not (margins > 0).all():
+            from slimfl.radio.splits import rounded_split
+
+            segment = int(np.argmax(margins <= 0)) + 1
+            good = rounded_split(self.spectral_efficiencies, self.residual)
+            drowns = "the segments after it" if not self.residual else "the others"
+            works = (
+                "no split would work, so lower the rates or the residual interference"
+                if good is None
+                else f"{_numbers(good)} would work"
+            )
+            raise RequestError(
+                f"the power split {_numbers(self.split)} can never be decoded: segment {segment} "
+                f"drowns in {drowns}; {works}"
+            )
+
+    @property
+    def margins(self) -> Floats:
+        """a_i / P: a message's power minus the interference that it can bear."""
+        targets = sinr_target(self.spectral_efficiencies)
+        return np.asarray(np.asarray(self.split) - targets * self.interference)
+
+    def thresholds(self, noise_to_power: float | Floats) -> Floats:
+        """Equation (5): for a column of c / P, one row of thresholds each."""
+        ratio = np.asarray(noise_to_power)[..., None]
+        needed = ratio * sinr_target(self.spectral_efficiencies) / self.margins
+        nested: Floats = np.maximum.accumulate(needed, axis=-1)
+        return nested
+
+    def sinr(self, snr: Floats) -> Floats:
+        """[..., message]."""
+        snr = np.asarray(snr)[..., None]
+        return np.asarray(snr * np.asarray(self.split) / (1 + snr * self.interference))
+
+    @property
+    def interference(self) -> Floats:
+        """The power that interferes with every message."""
+        return interference(np.asarray(self.split), self.residual)
+
+
+def interference(shares: Floats, residual: float) -> Floats:
+    """The power that is not cancelled when each message is decoded, beside its own."""
+    after = shares[::-1].cumsum()[::-1] - shares
+    if not residual:
+        return np.asarray(after)
+    return np.asarray(after + residual * (shares.cumsum() - shares))
+
+
+def single(spectral_efficiency: float) -> Superposition:
+    """One message with all the power: Vanilla FL."""
+    return Superposition((spectral_efficiency,), (1.0,))
+
+
+@dataclass(frozen=True)
+class InTurnAtLowerPower(_Messages):
+    """Message i at its own rate, with its share of the power; at most superposition's energy."""
+
+    def thresholds(self, noise_to_power: float | Floats) -> Floats:
+        """c u'_i / P_i, as a running maximum."""
+        needed = sinr_target(self.spectral_efficiencies) / np.asarray(self.split)
+        ratio = np.asarray(noise_to_power)[..., None]
+        return np.asarray(np.maximum.accumulate(ratio * needed, axis=-1))
+
+    def sinr(self, snr: Floats) -> Floats:
+        """[..., message]."""
+        return np.asarray(np.asarray(snr)[..., None] * np.asarray(self.split))
+
+    def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
+        """The times of all messages; each has its share of the power."""
+        seconds = self._seconds(bits, bandwidth_hz)
+        return sum(seconds), sum(map(float.__mul__, seconds, self.split))
+
+
+@dataclass(frozen=True)
+class InTurnInShorterTime(_Messages):
+    """Message i with full power in its share of the time; the airtime of superposition.
+
+    `spectral_efficiencies` are the rates of the superposed signal that this one is compared with.
+    """
+
+    bits: tuple[float, ...] = ()
+    """Bits of every message; by default proportional to the rates."""
+
+    @property
+    def rates(self) -> Floats:
+        """The rate of each message within its share of the time."""
+        usual = np.asarray(self.spectral_efficiencies)
+        if self.bits:
+            usual = np.asarray(self.bits) / (np.asarray(self.bits) / usual).max()
+        return np.asarray(usual / np.asarray(self.split))
+
+    def thresholds(self, noise_to_power: float | Floats) -> Floats:
+        """c (2^rate - 1), as a running maximum."""
+        ratio = np.asarray(noise_to_power)[..., None]
+        return np.asarray(np.maximum.accumulate(ratio * sinr_target(self.rates), axis=-1))
+
+    def sinr(self, snr: Floats) -> Floats:
+        """[..., message]: all have full power."""
+        return np.repeat(np.asarray(snr)[..., None], len(self.split), axis=-1)
+
+
+def _numbers(split: Sequence[float]) -> str:
+    return ", ".join(f"{share:.15g}" for share in split)

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.coding import Coding
-from slimfl.radio.superposition import Floats, sinr_target
-from slimfl.radio.units import from_db, to_db
+from slimfl.radio.coding import Coding, Floats, sinr_target
+from slimfl.units import from_db, to_db
 
 #: The signal-to-noise ratios over which probabilities are integrated.
 LOWEST_DB, HIGHEST_DB, STEP_DB, COARSE_DB = -60.0, 120.0, 0.01, 0.5
@@ -130,7 +129,7 @@ class Table:
                 f"{messages}; give a table measured with {messages}"
             )
         with np.errstate(divide="ignore"):
-            decibel = np.maximum(10 * np.log10(np.asarray(snr, np.float64)), -1e9)
+            decibel = np.maximum(to_db(np.asarray(snr, np.float64)), -1e9)
         rising = np.maximum.accumulate(self.decoded, axis=0)
         columns = [np.interp(decibel, self.snr_db, column) for column in rising.T]
         return np.stack(columns, axis=-1)
@@ -162,9 +161,12 @@ def build_decoder(section: RadioSection) -> Decoder:
         case "table" if section.decoder_table is not None:
             return Table.from_rows(section.decoder_table)
         case "table" | "waveform":
-            from slimfl.radio.waveform.table import waveform_table
+            from slimfl.radio.waveform.code import Modem
+            from slimfl.radio.waveform.sionna_blocks import require_sionna
+            from slimfl.radio.waveform.table import WaveformTable
 
-            return waveform_table(section)
+            require_sionna()
+            return WaveformTable(Modem.of(section))
         case "gap":
             return Gap(section.sinr_gap_db)
 
@@ -188,7 +190,7 @@ def averaged(
         return None
     points_db, curve = found_curve
     ratios, where = np.unique(np.asarray(noise_to_power), return_inverse=True)
-    middle = 10 ** ((points_db[:-1] + points_db[1:]) / 20)
+    middle = from_db((points_db[:-1] + points_db[1:]) / 2)
     found = np.empty((len(ratios), curve.shape[1]))
     for message, rises in enumerate(np.diff(curve, axis=0).T):
         used = rises > 0
@@ -200,7 +202,7 @@ def averaged(
 def _curve(decoder: Decoder, coding: Coding, bits: Sequence[float]) -> tuple[Floats, Floats] | None:
     """Points in dB and the probabilities there, close together where these rise."""
     coarse_db = np.arange(LOWEST_DB, HIGHEST_DB + COARSE_DB / 2, COARSE_DB)
-    coarse = decoder.probabilities(coding, bits, 10 ** (coarse_db / 10))
+    coarse = decoder.probabilities(coding, bits, from_db(coarse_db))
     if coarse is None:
         return None
     [rises] = np.nonzero((np.diff(coarse, axis=0) > 0).any(axis=1))
@@ -208,7 +210,7 @@ def _curve(decoder: Decoder, coding: Coding, bits: Sequence[float]) -> tuple[Flo
     points_db = np.linspace(
         coarse_db[low], coarse_db[high], round((high - low) * COARSE_DB / STEP_DB) + 1
     )
-    fine = decoder.probabilities(coding, bits, 10 ** (points_db / 10))
+    fine = decoder.probabilities(coding, bits, from_db(points_db))
     assert fine is not None
     return points_db, fine
 
@@ -223,17 +225,3 @@ class Reaches(Protocol):
 def drawn(probabilities: Floats, uniform: Floats) -> NDArray[np.int64]:
     """The number of messages decoded, by one uniform number per row."""
     return np.asarray((uniform[:, None] < probabilities).sum(axis=1), np.int64)
-
-
-def fitted_loss_db(decoder: Decoder, coding: Coding, bits: Sequence[float] = ()) -> Floats:
-    """How far every message stays behind the outage formula, where it succeeds half the time.
-
-    What `implementation_loss_db` would be for this decoder.
-    """
-    found = _curve(decoder, coding, bits)
-    if found is None:
-        raise RequestError("this decoder needs the bits of every message; give them")
-    points_db, curve = found
-    half = [np.interp(0.5, column, points_db) for column in curve.T]
-    needed_db = [to_db(threshold) for threshold in coding.thresholds(1.0).tolist()]
-    return np.asarray(np.array(half) - np.array(needed_db))

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio.attempts import Attempts
-from slimfl.radio.channel import Channel
+from slimfl.radio.channel import Channel, Signal, State
+from slimfl.radio.coding import Floats, single
 from slimfl.radio.decoders import Outage
-from slimfl.radio.links import Floats, State
-from slimfl.radio.outage import OutageChannel
-from slimfl.radio.signals import Signal
-from slimfl.radio.superposition import single
+from slimfl.radio.outage import Attempts, OutageChannel
 
 #: Added to the number of a round to name its downlink; more than a run has rounds.
 DOWNLINK = 1_000_000_000
@@ -33,7 +30,16 @@ def heard(
     devices: Population,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Which devices decode the global model at the beginning of a round."""
+    """[device]: whether it decodes the global model at the beginning of a round.
+
+    Args:
+        section: The radio.
+        channel: Of the uplink.
+        state: What the channel remembers; it stays as it is.
+        round: Number of the round.
+        devices: Those that listen.
+        seed: The experiment's.
+    """
     if section.downlink == "perfect":
         return np.ones(len(devices), np.bool_)
     links, _ = channel.links(state, DOWNLINK + round, _at_server_power(section, devices), seed)
@@ -47,7 +53,7 @@ def heard_probabilities(
     """The probability to decode the global model; None where the channel has no formula."""
     if section.downlink == "perfect":
         return np.ones(len(devices))
-    if not isinstance(channel, OutageChannel):
+    if type(channel) is not OutageChannel:  # those that extend it have other gains
         return None
     plain = replace(channel, decoder=Outage(), attempts=Attempts())
     whole = Signal(((0,),), single(section.downlink_spectral_efficiency))

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
-from slimfl.radio import Objective, Rayleigh, Superposition, best_split, sinr_target
+from slimfl.radio.coding import Superposition, sinr_target
+from slimfl.radio.fading import Rayleigh
+from slimfl.radio.splits import Objective, best_split
+from slimfl.units import to_db
 
 Floats = NDArray[np.float64]
 
@@ -39,17 +42,21 @@ def price_of_a_safer_base_db(rates: Sequence[float], factor: float) -> float:
     0.58
     """
     steps = _steps(rates)
-    return float(10 * np.log10(1 + steps[0] / steps.sum() * (factor - 1)))
+    return to_db(float(1 + steps[0] / steps.sum() * (factor - 1)))
 
 
-def break_even(rates: Sequence[float]) -> float:
-    """The ratio of the base's value to segment 2's above which superposition beats one message.
+def break_even(rates: Sequence[float]) -> Floats:
+    """[i]: the worth of the model with segments 1..i above which superposition beats one message.
 
-    For two segments with values a_1 and a_2 it improves a_1 p_1 + a_2 p_2 if and only if a_1 / a_2
-    is above this ratio, with any fading.
+    Around equal thresholds, and with any fading, it does if and only if the worth of some narrower
+    model is above its share of the power that one message needs, (2^C_i - 1) / (2^C_S - 1). For two
+    segments with values a_1 and a_2 that is a_1 / a_2 > u'_1 / (u'_2 (1 + u'_1)).
+
+    >>> break_even((1, 2)).round(3)
+    array([0.143])
     """
-    base, second = sinr_target(rates)
-    return float(base / (second * (1 + base)))
+    needed = sinr_target(np.cumsum(rates))
+    return np.asarray(needed[:-1] / needed[-1])
 
 
 def ceiling(worth: Sequence[float]) -> float:
@@ -89,10 +96,15 @@ class Gain:
         return self.superposed / self.single - 1
 
 
-def gain(snr: float, rates: Sequence[float], worth: Sequence[float]) -> Gain:
+def best_gain(snr: float, rates: Sequence[float], worth: Sequence[float]) -> Gain:
     """The largest expected worth of what arrives, with a free split, and with one message.
 
-    >>> round(gain(most_favourable_snr((1, 2), 0.8), (1, 2), (0.8, 1.0)).share, 3)
+    Args:
+        snr: Mean ratio P / c, linear.
+        rates: [segment] bit/s/Hz over the whole airtime.
+        worth: [segment] of the model with segments 1..i; 1 for the full model.
+
+    >>> round(best_gain(most_favourable_snr((1, 2), 0.8), (1, 2), (0.8, 1.0)).share, 3)
     0.13
     """
     values = _checked(worth)
@@ -115,7 +127,7 @@ def largest_gain(snr: float, rates: Sequence[float]) -> tuple[float, float]:
     """
     base, full = np.exp(-sinr_target(np.cumsum(rates)) / snr)
     worth_of_base = float(full / base)
-    return gain(snr, rates, (worth_of_base, 1.0)).share, worth_of_base
+    return best_gain(snr, rates, (worth_of_base, 1.0)).share, worth_of_base
 
 
 def _steps(rates: Sequence[float]) -> Floats:

@@ -6,15 +6,14 @@ The channel reports airtime and energy of every upload; the ledger adds them up.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.experiment import RadioSection
-from slimfl.radio.links import Links, Receptions
-from slimfl.radio.signals import Signal
-from slimfl.radio.units import watt
+from slimfl.experiment import EnergySection, RadioSection
+from slimfl.radio.channel import Links, Receptions, Signal
+from slimfl.units import watt
 
 #: Table IV: bits of a 1.0x model per round; the paper counts every segment as an equal part of it.
 PAPER_MODEL_BITS = 172_688
@@ -39,6 +38,14 @@ def paper_network_sizes(widths: Sequence[float]) -> list[int]:
         stem_and_depthwise, pointwise = 27 * first, first * (first + last)
         sizes.append(stem_and_depthwise + pointwise + 10 * last + 10)
     return [size - before for before, size in zip((0, *sizes), sizes, strict=False)]
+
+
+def with_supply(section: EnergySection, receptions: Receptions) -> Receptions:
+    """Receptions with the energy that the supply gives: E = (P / eta + P_circuit) t."""
+    if section.amplifier_efficiency == 1 and section.circuit_power_w == 0:
+        return receptions
+    radiated = receptions.energy_j / section.amplifier_efficiency
+    return replace(receptions, energy_j=radiated + section.circuit_power_w * receptions.airtime_s)
 
 
 @dataclass(frozen=True)

@@ -1,108 +1,126 @@
-"""A single radio link: fading, thresholds, and the decoding probabilities of equation (5).
-
-For calculations and theory, where all devices have the same link. In a federation, a `Channel`
-generates the links of every round and receives over them.
-"""
+"""A single link: a channel with one device, for calculations and theory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.attempts import Attempts
-from slimfl.radio.coding import Coding
-from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn
-from slimfl.radio.fading import (
-    Fading,
-    Gains,
-    NoFading,
-    Shadowed,
-    build_fading,
-    build_profile,
-)
-from slimfl.radio.path_loss import build_path_loss
-from slimfl.radio.superposition import Floats
-from slimfl.radio.units import from_db
-from slimfl.rng import generator
+from slimfl.radio.channel import Links, Signal
+from slimfl.radio.coding import Coding, Floats
+from slimfl.radio.decoders import Decoder, Outage
+from slimfl.radio.fading import Fading, Gains, Shadowed
+from slimfl.radio.outage import Attempts, OutageChannel, copies, needed
+from slimfl.radio.path_loss import FixedLoss
+from slimfl.radio.selective import channel_alone
 
 
 @dataclass(frozen=True)
 class OutageLink:
-    """Block fading with Shannon thresholds: decoding succeeds if and only if the gain suffices.
+    """A channel with one device; draws are those of many devices like it."""
 
-    Other decoders and further attempts change this.
-    """
+    channel: OutageChannel
+    device: Population
 
-    noise_to_power: float
-    """c / P = sigma^2 d^beta / P, including any implementation loss."""
-    fading: Fading
-    decoder: Decoder = field(default_factory=Outage)
-    attempts: Attempts = field(default_factory=Attempts)
+    @classmethod
+    def at(
+        cls,
+        noise_to_power: float,
+        fading: Fading,
+        decoder: Decoder | None = None,
+        attempts: Attempts | None = None,
+    ) -> "OutageLink":
+        """A link by itself.
+
+        Args:
+            noise_to_power: c / P = sigma^2 d^beta / P, with any implementation loss.
+            fading: Of its gain.
+            decoder: The paper's by default.
+            attempts: How often a signal may be sent; once by default.
+        """
+        sigma_db = 0.0
+        if isinstance(fading, Shadowed):
+            sigma_db, fading = fading.sigma_db, fading.fading
+        channel = OutageChannel(
+            noise_dbm=0.0,
+            path_loss=FixedLoss(noise_to_power, sigma_db),
+            bandwidth_hz=1.0,
+            fading=fading,
+            decoder=decoder or Outage(),
+            attempts=attempts or Attempts(),
+        )
+        return cls(channel, _device(0.0, 1.0))
+
+    @property
+    def noise_to_power(self) -> float:
+        """c / P."""
+        return float(self.channel.noise_to_power(self.device)[0])
+
+    def links(self, seed: int, round: int, devices: int) -> Links:
+        """The links of many such devices, without memory."""
+        memoryless = replace(self.channel, process=None, shadowing_correlation=0.0)
+        return memoryless.links({}, round, copies(self.device, devices), seed)[0]
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """The fading gains of all devices in a round, summed over the attempts."""
-        first = self.fading.gains(seed, round, devices)
-        return self.attempts.summed(self.fading, first, seed, round)
+        """Their gains, summed over the attempts; over the band where they differ."""
+        return self.channel.summed(self.links(seed, round, devices))
 
     def decoded(
         self,
-        signal: Coding,
+        coding: Coding,
         gains: Gains,
         uniform: Floats | None = None,
         bits: Sequence[float] = (),
     ) -> NDArray[np.uint8]:
-        """Number of decoded messages: the thresholds are nested, so it is the number reached.
+        """[device]: the number of messages decoded at known gains; see `OutageChannel.decoded`."""
+        ratio = np.asarray(self.noise_to_power)
+        return self.channel.decoded(coding, bits, gains, ratio, uniform).astype(np.uint8)
 
-        A decoder that is not certain needs a uniform number per gain.
-        """
-        if not self.decoder.certain and uniform is not None:
-            known = self.decoder.probabilities(signal, bits, gains / self.noise_to_power)
-            if known is not None:
-                return drawn(known, uniform).astype(np.uint8)
-        thresholds = signal.thresholds(self.noise_to_power)
-        count = np.zeros(gains.shape, np.uint8)
-        for threshold in thresholds:
-            count += gains >= threshold
-        return count
+    def decoding_probabilities(self, coding: Coding, bits: Sequence[float] = ()) -> Floats:
+        """[message]: equation (5), or its equivalent for other decoders and attempts."""
+        [known] = needed(self.channel.probabilities(self.device, _signal(coding, bits)))
+        return np.asarray(known)
 
-    def decoding_probabilities(self, signal: Coding, bits: Sequence[float] = ()) -> Floats:
-        """Equation (5), or its equivalent for other decoders and attempts."""
-        return self._at(np.asarray(self.noise_to_power), signal, bits)
-
-    def over_noise(self, signal: Coding, louder_db: Floats, bits: Sequence[float] = ()) -> Floats:
+    def over_noise(self, coding: Coding, louder_db: Floats, bits: Sequence[float] = ()) -> Floats:
         """[noise, message]: the same where the noise is louder than here by some decibels."""
-        return self._at(self.noise_to_power * 10 ** (np.asarray(louder_db) / 10), signal, bits)
+        sent = _signal(coding, bits)
+        return needed(self.channel.over_noise(self.device, sent, np.asarray(louder_db)))
 
-    def _at(self, ratio: Floats, signal: Coding, bits: Sequence[float]) -> Floats:
-        reaches = self.attempts.reaches(self.fading)
-        found = averaged(self.decoder, signal, bits, reaches, ratio)
-        if found is None:
-            raise RequestError(
-                "the decoding probabilities depend on the length of the messages, which is known "
-                'in a run only; give radio.codeword_symbols with radio.decoder = "normal", or '
-                "choose another decoder"
-            )
-        return found
+
+def _device(power_dbm: float, distance_m: float) -> Population:
+    return Population.alike(
+        np.ones(1, np.int64), max_width=0, power_dbm=power_dbm, distance_m=distance_m
+    )
+
+
+def _signal(coding: Coding, bits: Sequence[float]) -> Signal:
+    """One segment per message."""
+    return Signal(tuple((i,) for i in range(len(coding.split))), coding, tuple(bits))
 
 
 def decoding_frequencies(
-    link: OutageLink, signal: Coding, draws: int, seed: int = 0, bits: Sequence[float] = ()
-) -> NDArray[np.float64]:
-    """Simulated counterpart of equation (5): how often message i was decoded."""
-    at_least = np.zeros(len(signal.split) + 1)
+    link: OutageLink, coding: Coding, draws: int, seed: int = 0, bits: Sequence[float] = ()
+) -> Floats:
+    """Simulated counterpart of equation (5): how often each message was decoded.
+
+    Args:
+        link: Where it is sent.
+        coding: How the messages share the upload.
+        draws: Number of uploads.
+        seed: Of the gains.
+        bits: Those of every message, for a decoder that needs them.
+    """
+    at_least = np.zeros(len(coding.split) + 1)
     chunk = 1 << 16  # fits into the cache
     for number, start in enumerate(range(0, draws, chunk)):
-        count = min(chunk, draws - start)
-        gains = link.gains(seed, number, count)
-        uniform = None
-        if not link.decoder.certain:
-            uniform = generator(seed, "decoding", number).random(count)
-        decoded = link.decoded(signal, gains, uniform, bits)
+        links = link.links(seed, number, min(chunk, draws - start))
+        gains = link.channel.summed(links)
+        decoded = link.decoded(coding, gains, links.decoding_draws, bits)
         at_least += np.bincount(decoded, minlength=len(at_least))
-    return at_least[::-1].cumsum()[::-1][1:] / draws
+    return np.asarray(at_least[::-1].cumsum()[::-1][1:] / draws)
 
 
 def noise_to_power(section: RadioSection) -> float:
@@ -123,37 +141,36 @@ def outage_link(section: RadioSection) -> OutageLink:
 
 def possible_links(section: RadioSection) -> list[tuple[float, OutageLink]]:
     """The links that a device at `distance_m` can have, each with its probability."""
-    margin_db = section.noise + section.implementation_loss_db - section.power_dbm
-    profile = build_profile(section)
-    plain = NoFading() if profile else build_fading(section)
-    decoder, attempts = build_decoder(section), Attempts.of(section)
+    channel = channel_alone(section)
+    device = _device(section.power_dbm, section.distance_m)
     found = []
-    for case in build_path_loss(section).cases(np.array([section.distance_m])):
-        sigma_db = case.shadowing_db if section.shadowing_db is None else section.shadowing_db
-        fading = Shadowed(plain, sigma_db) if sigma_db else plain
-        link = OutageLink(from_db(margin_db) * float(case.loss[0]), fading, decoder, attempts)
-        if profile:
-            from slimfl.radio.selective import SelectiveLink
-
-            link = SelectiveLink(link.noise_to_power, fading, decoder, attempts, profile)
+    for case in channel.path_loss.cases(device.distance_m):
+        fixed = FixedLoss(float(case.loss[0]), case.shadowing_db)
+        link = OutageLink(replace(channel, path_loss=fixed), device)
         found.append((float(case.probability.reshape(-1)[0]), link))
     return found
 
 
 def section_probabilities(
-    section: RadioSection, signal: Coding, bits: Sequence[float] = ()
+    section: RadioSection, coding: Coding, bits: Sequence[float] = ()
 ) -> Floats:
-    """The decoding probabilities of a device at `distance_m`, averaged over possible obstacles."""
+    """[message]: decoding probabilities at `distance_m`, averaged over possible obstacles.
+
+    Args:
+        section: The radio.
+        coding: How the messages share the upload.
+        bits: Those of every message, for a decoder that needs them.
+    """
     links = possible_links(section)
-    parts = [weight * link.decoding_probabilities(signal, bits) for weight, link in links]
+    parts = [weight * link.decoding_probabilities(coding, bits) for weight, link in links]
     return np.asarray(sum(parts[1:], parts[0]))
 
 
 def probabilities_over_noise(
-    section: RadioSection, signal: Coding, noises_dbm: Floats, bits: Sequence[float] = ()
+    section: RadioSection, coding: Coding, noises_dbm: Floats, bits: Sequence[float] = ()
 ) -> Floats:
-    """[noise, message]: the decoding probabilities of one signal at other noise powers."""
+    """[noise, message]: the same at other noise powers."""
     louder_db = np.asarray(noises_dbm) - section.noise
     links = possible_links(section)
-    parts = [weight * link.over_noise(signal, louder_db, bits) for weight, link in links]
+    parts = [weight * link.over_noise(coding, louder_db, bits) for weight, link in links]
     return np.asarray(sum(parts[1:], parts[0]))

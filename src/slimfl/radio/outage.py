@@ -3,41 +3,76 @@
 With the default parts it is the paper's, equation (5): decoding succeeds if and only if the gain
 suffices. A signal lasts until its longest message ends and has the device's full power for that
 time. Other parts change the gains (`fading`, `process`, `shadowing_db`), the mean (`path_loss`),
-the receiver (`decoder`) or how often a signal may be sent (`attempts`).
+the receiver (`decoder`) or how often a signal may be sent (`attempts`). Channels that differ in
+more (a band, pairs, rates that follow the gain) extend it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.attempts import Attempts
-from slimfl.radio.decoders import Decoder, Outage, averaged, build_decoder, drawn
+from slimfl.radio.channel import Indices, Links, Payload, Receptions, Signal, State
+from slimfl.radio.coding import Coding, Floats
+from slimfl.radio.decoders import Decoder, Outage, Reaches, averaged, build_decoder, drawn
 from slimfl.radio.fading import (
     Fading,
     FadingProcess,
+    Gains,
     GaussianFading,
     NoFading,
     Shadowed,
     build_fading,
     build_process,
-    build_profile,
     remembered,
     shadow,
     shadow_gain,
 )
-from slimfl.radio.links import Floats, Links, Payload, Receptions, State
 from slimfl.radio.path_loss import Case, PathLoss, build_path_loss, drawn_case, per_distinct
-from slimfl.radio.signals import Signal
 from slimfl.rng import generator
+from slimfl.units import from_db, watt
 
 #: Number of devices decoded at once: few enough for their thresholds to fit into the cache.
 CHUNK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often a signal may be sent, and how its gains are related: chase combining.
+
+    Every attempt repeats the whole signal. Maximum-ratio combining adds the signal-to-noise ratios,
+    so after n attempts the gain is g_1 + ... + g_n (Chase 1985). Attempts continue until everything
+    is decoded or the limit is reached; each costs the airtime and the energy of the signal again.
+    The shadowing is the same for all of them.
+    """
+
+    most: int = 1
+    gain: Literal["independent", "same"] = "independent"
+    """Of a further attempt: new (time has passed, or another frequency is used), or the first's."""
+
+    def reaches(self, fading: Fading) -> Reaches:
+        """Pr(summed gain of all attempts >= threshold)."""
+        if self.most == 1:
+            return fading.survival
+        if self.gain == "same":
+            return lambda threshold: fading.survival(threshold / self.most)
+        if not isinstance(fading, GaussianFading):
+            raise RequestError(
+                f"{type(fading).__name__} cannot be combined over independent attempts: it has "
+                "no sum_survival"
+            )
+        return lambda threshold: fading.sum_survival(threshold, self.most)
+
+    def later_gains(self, fading: Fading, first: Gains, seed: int, round: int) -> Floats:
+        """[attempt after the first, device]: the gains of devices 0, 1, ... without shadowing."""
+        if self.gain == "same":
+            return np.broadcast_to(first, (self.most - 1, len(first)))
+        keys = generator(seed, "attempts", round).integers(2**62, size=self.most - 1).tolist()
+        return np.stack([fading.gains(key, round, len(first)) for key in keys])
 
 
 @dataclass(frozen=True)
@@ -98,18 +133,21 @@ class OutageChannel:
             for begin in range(0, len(where), CHUNK):
                 rows = where[begin : begin + CHUNK]
                 if links.later_gains is None:
-                    decoded[rows] = self._decoded(links, sent, rows, links.gains[rows])
+                    decoded[rows] = self._decoded(links, sent, rows, self.summed(links)[rows])
                 else:
                     decoded[rows], used[rows] = self._with_attempts(links, sent, rows)
         return Receptions(decoded, used, *self.costs(links, kinds, used))
 
     def costs(
-        self,
-        links: Links,
-        kinds: Sequence[tuple[Signal, NDArray[np.int64]]],
-        used: NDArray[np.int64],
+        self, links: Links, kinds: Sequence[tuple[Signal, Indices]], used: Indices
     ) -> tuple[Floats, Floats]:
-        """Airtime in s and transmit energy in J of the attempts that were used."""
+        """Airtime in s and transmit energy in J of the attempts that were used.
+
+        Args:
+            links: One row per device.
+            kinds: Every distinct signal, and the rows that send it.
+            used: [row] number of attempts.
+        """
         airtime_s, energy_j = np.zeros(len(links)), np.zeros(len(links))
         for sent, where in kinds:
             airtime_s[where] = sent.airtime_s(self.bandwidth_hz)
@@ -117,25 +155,36 @@ class OutageChannel:
         if links.later_gains is not None:
             airtime_s *= used
             energy_j *= used
-        energy_j *= per_distinct(lambda dbm: 10 ** ((dbm - 30) / 10), links.power_dbm)
+        energy_j *= per_distinct(watt, links.power_dbm)
         return airtime_s, energy_j
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
         """Equation (5), or its equivalent, averaged over possible obstacles."""
         found: Floats | None = None
         for case in self.path_loss.cases(devices.distance_m):
-            part = averaged(
-                self.decoder,
-                signal.coding,
-                signal.message_bits,
-                self.attempts.reaches(self._shadowed(case)),
-                self._noise_to_power(devices, case.loss),
-            )
+            part = self._averaged(case, signal, self._noise_to_power(devices, case.loss))
             if part is None:
                 return None
             part = part * case.probability[..., None]
             found = part if found is None else found + part
         return found
+
+    def over_noise(self, device: Population, signal: Signal, louder_db: Floats) -> Floats | None:
+        """[noise, message]: one device's probabilities if the noise is louder by some decibels.
+
+        Args:
+            device: One, on a path with one state.
+            signal: What it sends.
+            louder_db: [noise].
+        """
+        [case] = self.path_loss.cases(device.distance_m)
+        ratios = self._noise_to_power(device, case.loss) * from_db(louder_db)
+        return self._averaged(case, signal, ratios)
+
+    def _averaged(self, case: Case, signal: Signal, noise_to_power: Floats) -> Floats | None:
+        """[c / P, message]: over the distribution of the gain."""
+        reaches = self.attempts.reaches(self._shadowed(case))
+        return averaged(self.decoder, signal.coding, signal.message_bits, reaches, noise_to_power)
 
     def noise_to_power(self, devices: Population) -> Floats:
         """c / P = sigma^2 d^beta / P of every device; the mean in decibels over the cases."""
@@ -146,11 +195,11 @@ class OutageChannel:
         return self._noise_to_power(devices, np.exp(logs))
 
     def _noise_to_power(self, devices: Population, loss: Floats) -> Floats:
-        noise = per_distinct(lambda dbm: 10 ** ((self.noise_dbm - dbm) / 10), devices.power_dbm)
+        noise = per_distinct(lambda dbm: from_db(self.noise_dbm - dbm), devices.power_dbm)
         return np.asarray(noise * loss)
 
     def _fading_gains(
-        self, state: State, seed: int, round: int, ids: NDArray[np.int64]
+        self, state: State, seed: int, round: int, ids: Indices
     ) -> tuple[Floats, Floats | None, State]:
         """Gains without shadowing: of the first attempt, and of later ones."""
         count = _count(ids)
@@ -176,7 +225,7 @@ class OutageChannel:
         sigma_db: Floats,
         seed: int,
         round: int,
-        ids: NDArray[np.int64],
+        ids: Indices,
     ) -> tuple[Floats, State]:
         """The factor of shadowing on every gain."""
         if "shadow" in state:
@@ -187,24 +236,46 @@ class OutageChannel:
             normal = shadow(seed, round, _count(ids))
         return shadow_gain(normal[ids], sigma_db), after
 
-    def _decoded(
-        self, links: Links, sent: Signal, rows: NDArray[np.int64], gains: Floats
-    ) -> NDArray[np.int64]:
-        """The number of messages decoded at these gains."""
-        ratio = links.noise_to_power[rows]
-        if self.decoder.certain or links.decoding_draws is None:
-            thresholds = sent.coding.thresholds(ratio)
-            return np.asarray((gains[:, None] >= thresholds).sum(axis=1))
-        known = self.decoder.probabilities(sent.coding, sent.message_bits, gains / ratio)
-        if known is None:
-            raise RequestError(
-                "the length of the messages is not known; give radio.codeword_symbols"
-            )
-        return drawn(known, links.decoding_draws[rows])
+    def decoded(
+        self,
+        coding: Coding,
+        bits: Sequence[float],
+        gains: Floats,
+        noise_to_power: Floats,
+        uniform: Floats | None,
+    ) -> Indices:
+        """[..., device]: the number of messages decoded at known gains.
 
-    def _with_attempts(
-        self, links: Links, sent: Signal, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        Args:
+            coding: How the messages share the upload.
+            bits: Those of every message; empty if they are not known.
+            gains: [..., device] summed over the attempts so far.
+            noise_to_power: [device] c / P.
+            uniform: [device] a uniform number each; None if decoding is certain.
+        """
+        if self.decoder.certain or uniform is None:
+            thresholds = coding.thresholds(noise_to_power)
+            return np.asarray((gains[..., None] >= thresholds).sum(axis=-1))
+        known = needed(self.decoder.probabilities(coding, bits, gains / noise_to_power))
+        return drawn(known, uniform)
+
+    def summed(self, links: Links) -> Floats:
+        """[device]: the gain after all attempts."""
+        if links.later_gains is None:
+            return links.gains
+        return np.asarray(links.gains + links.later_gains.sum(axis=1))
+
+    def _decoded(self, links: Links, sent: Signal, rows: Indices, gains: Floats) -> Indices:
+        draws = links.decoding_draws
+        return self.decoded(
+            sent.coding,
+            sent.message_bits,
+            gains,
+            links.noise_to_power[rows],
+            None if draws is None else draws[rows],
+        )
+
+    def _with_attempts(self, links: Links, sent: Signal, rows: Indices) -> tuple[Indices, Indices]:
         """Messages decoded, and the number of attempts used."""
         assert links.later_gains is not None
         gains = links.gains[rows].copy()
@@ -243,24 +314,50 @@ class OutageChannel:
 
 
 def outage_channel(section: RadioSection) -> OutageChannel:
-    """The channel that the `radio` section describes.
+    """The channel that the `radio` section describes, for devices that send alone on a flat band.
 
-    With a TDL profile it is without fading, which `SelectiveChannel` adds.
+    With a TDL profile it is without fading, which `selective` adds.
     """
-    return OutageChannel(
-        section.noise + section.implementation_loss_db,
-        build_path_loss(section),
-        section.bandwidth_hz,
-        NoFading() if build_profile(section) else build_fading(section),
-        process=build_process(section),
-        shadowing_db=section.shadowing_db,
-        shadowing_correlation=section.shadowing_correlation,
-        decoder=build_decoder(section),
-        attempts=Attempts.of(section),
+    return OutageChannel(**parts(section))
+
+
+def parts(section: RadioSection) -> dict[str, Any]:
+    """What the `radio` section says of an `OutageChannel`, or of one that extends it."""
+    return {
+        "noise_dbm": section.noise + section.implementation_loss_db,
+        "path_loss": build_path_loss(section),
+        "bandwidth_hz": section.bandwidth_hz,
+        "fading": NoFading() if section.frequency_selective else build_fading(section),
+        "process": build_process(section),
+        "shadowing_db": section.shadowing_db,
+        "shadowing_correlation": section.shadowing_correlation,
+        "decoder": build_decoder(section),
+        "attempts": Attempts(section.max_attempts, section.retransmission_gain),
+    }
+
+
+def needed(known: Floats | None) -> Floats:
+    """Decoding probabilities, refused where they need lengths that nobody gave."""
+    if known is None:
+        raise RequestError(
+            "the decoding probabilities depend on the length of the messages, which is known "
+            'in a run only; give radio.codeword_symbols with radio.decoder = "normal", or '
+            "choose another decoder"
+        )
+    return known
+
+
+def copies(device: Population, count: int) -> Population:
+    """Many devices where the first of some is, with its power."""
+    return Population.alike(
+        np.ones(count, np.int64),
+        max_width=0,
+        power_dbm=float(device.power_dbm[0]),
+        distance_m=float(device.distance_m[0]),
     )
 
 
-def alike(signals: Sequence[Signal]) -> list[tuple[Signal, NDArray[np.int64]]]:
+def alike(signals: Sequence[Signal]) -> list[tuple[Signal, Indices]]:
     """The distinct signals, each with the rows of the devices that send it."""
     # hashing a signal is slower than taking its id
     which = np.fromiter(map(id, signals), np.int64, len(signals))
@@ -273,15 +370,15 @@ def alike(signals: Sequence[Signal]) -> list[tuple[Signal, NDArray[np.int64]]]:
     ]
 
 
-def _differ(which: NDArray[np.int64]) -> bool:
+def _differ(which: Indices) -> bool:
     return len(which) == 0 or bool((which != which[0]).any())
 
 
-def _count(ids: NDArray[np.int64]) -> int:
+def _count(ids: Indices) -> int:
     """The number of draws needed to include these devices."""
     return int(ids.max(initial=-1)) + 1
 
 
-def _of_case(values: Sequence[Any], chosen: NDArray[np.int64] | None) -> Floats:
+def _of_case(values: Sequence[Any], chosen: Indices | None) -> Floats:
     """Each device's value in its case."""
     return np.asarray(values[0] if chosen is None else np.choose(chosen, values))

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.experiment import RadioSection
+from slimfl.radio.fading import SPEED_OF_LIGHT_M_S
 from slimfl.rng import generator
+from slimfl.units import from_db
 
 Floats = NDArray[np.float64]
 
-SPEED_OF_LIGHT_M_S = 299_792_458.0
 #: Effective environment height: TR 38.901, note 1 of table 7.4.1-1.
 ENVIRONMENT_HEIGHT_M = 1.0
 NEAREST_M = 10.0
@@ -58,6 +59,19 @@ class PowerLaw:
         """A single case."""
         loss = per_distinct(lambda metre: metre**self.exponent, distance_m)
         return [Case(np.ones(()), loss, 0.0)]
+
+
+@dataclass(frozen=True)
+class FixedLoss:
+    """The same at any distance: one case of another model."""
+
+    loss: float
+    """Power ratio."""
+    shadowing_db: float = 0.0
+
+    def cases(self, distance_m: Floats) -> list[Case]:
+        """A single case."""
+        return [Case(np.ones(()), np.full(len(distance_m), self.loss), self.shadowing_db)]
 
 
 @dataclass(frozen=True)
@@ -108,8 +122,8 @@ class Urban:
         distance = np.maximum(np.asarray(distance_m, np.float64), NEAREST_M)
         seen = self.los_probability(distance)
         both = [
-            Case(seen, _ratio(self.los_db(distance)), self.scenario.los_shadowing_db),
-            Case(1 - seen, _ratio(self.nlos_db(distance)), self.scenario.nlos_shadowing_db),
+            Case(seen, from_db(self.los_db(distance)), self.scenario.los_shadowing_db),
+            Case(1 - seen, from_db(self.nlos_db(distance)), self.scenario.nlos_shadowing_db),
         ]
         if self.line_of_sight == "drawn":
             return both
@@ -203,7 +217,3 @@ def per_distinct(function: Callable[[Any], Any], column: Floats) -> Floats:
         return np.asarray(function(column))
     values, where = np.unique(column, return_inverse=True)
     return np.array([function(value) for value in values.tolist()], np.float64)[where]
-
-
-def _ratio(loss_db: Floats) -> Floats:
-    return np.asarray(10 ** (loss_db / 10))

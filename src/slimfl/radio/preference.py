@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio import coding, optimal_split, probabilities_over_noise, single
-from slimfl.radio.bound import condition, inverse_probability_sum, widest_that_arrives
-
-Floats = NDArray[np.float64]
+from slimfl.radio.bound import condition, widest_that_arrives
+from slimfl.radio.coding import Floats, single
+from slimfl.radio.link import probabilities_over_noise
+from slimfl.radio.signals import build_coding
+from slimfl.radio.splits import inverse_probability_sum, optimal_split
 
 #: Shares of segment 1 that are tried for each rate; fewer where every probability takes long.
 SHARES, FEW_SHARES = 40, 12
@@ -53,7 +54,15 @@ def preference_map(
     noises_dbm: Floats,
     rates: Floats,
 ) -> PreferenceMap:
-    """The preferable method at each noise and each rate, all segments at the same rate."""
+    """The preferable method at each noise and each rate, all segments at the same rate.
+
+    Args:
+        section: The radio, whose noise and rate vary.
+        widths: Those of the network, ascending.
+        devices: How many take part in a round.
+        noises_dbm: [noise].
+        rates: [rate] of one segment in bit/s/Hz.
+    """
     count = len(widths)
     preferred = np.empty((len(rates), len(noises_dbm)), np.int64)
     tie = np.zeros(preferred.shape, np.bool_)
@@ -93,7 +102,9 @@ def _best(
         candidates += splits_along(rates, shares)
     for split in candidates:
         try:
-            found = probabilities_over_noise(section, coding(section, rates, split), noises_dbm)
+            found = probabilities_over_noise(
+                section, build_coding(section, rates, split), noises_dbm
+            )
         except RequestError:
             continue  # residual interference drowns a segment
         with np.errstate(divide="ignore", over="ignore"):

@@ -15,7 +15,7 @@ from slimfl.experiment import Experiment
 from slimfl.methods import Arrival, Positions
 from slimfl.nn import ChannelOrder, Segments, Vector, flat_order
 from slimfl.radio import Channel, Links, Payload, Receptions, Signal
-from slimfl.radio.supply import drawn
+from slimfl.radio.ledger import with_supply
 from slimfl.round.filters import Filter, Passage
 from slimfl.round.plan import Plan
 from slimfl.round.round_book import RoundBook
@@ -110,7 +110,7 @@ class Receiver:
         links = self._links(plan, updates)
         orders = [plan.assignments[row].channels for row in updates]
         payloads = self._payloads(sent, list(updates.values()), orders)
-        receptions = drawn(self.energy, self.channel.receive(links, sent, payloads))
+        receptions = with_supply(self.energy, self.channel.receive(links, sent, payloads))
         arrived, refused, clipped = {}, [], []
         for k, (row, update) in enumerate(updates.items()):
             delivered = sent[k].segments_decoded(int(receptions.decoded[k]))

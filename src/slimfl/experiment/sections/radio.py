@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from slimfl.experiment.sections.section import (
     Section,
     at_least,
 )
+from slimfl.units import to_db
 
 #: Maximum bit/s/Hz of all segments in one message; the gain it needs is 2 to that power.
 MOST_RATE = 400.0
@@ -390,5 +390,5 @@ class RadioSection(Section):
         if self.noise_dbm is not None:
             return self.noise_dbm
         assert self.noise_density_dbm_hz is not None
-        width_db = 10 * math.log10(self.bandwidth_hz)
+        width_db = to_db(self.bandwidth_hz)
         return self.noise_density_dbm_hz + width_db + self.noise_figure_db

@@ -11,22 +11,19 @@ import numpy as np
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio.links import Floats, Links, Payload, Receptions, State
+from slimfl.radio.channel import Links, Payload, Receptions, Signal, State
+from slimfl.radio.coding import Floats
 from slimfl.radio.outage import OutageChannel, alike
-from slimfl.radio.selective import SelectiveChannel
-from slimfl.radio.signals import Signal
-from slimfl.radio.waveform.code import code_of
-from slimfl.radio.waveform.exchange import exchange
-from slimfl.radio.waveform.layers import groups_of
-from slimfl.radio.waveform.modem import Modem
+from slimfl.radio.waveform.code import Modem, code_of, groups_of
 from slimfl.radio.waveform.sionna_blocks import require_sionna
+from slimfl.radio.waveform.symbols import exchange
 
 
 @dataclass(frozen=True)
 class WaveformChannel:
     """Symbols over the links of another channel."""
 
-    formula: OutageChannel | SelectiveChannel
+    formula: OutageChannel
     """Where gains, airtime and energy come from."""
     modem: Modem
     needs_payload: bool = True
@@ -71,9 +68,7 @@ class WaveformChannel:
         return self.formula.noise_to_power(devices)
 
 
-def waveform_channel(
-    section: RadioSection, formula: OutageChannel | SelectiveChannel
-) -> WaveformChannel:
+def waveform_channel(section: RadioSection, formula: OutageChannel) -> WaveformChannel:
     """The channel of `radio.decoder = "waveform"`."""
     require_sionna()
     return WaveformChannel(formula, Modem.of(section))

@@ -1,22 +1,44 @@
-"""How a message becomes code blocks: their number, their length and their rate.
+"""How messages become code blocks and layers: modulation, number, length, rate and powers.
 
 As in TS 38.212, a message is cut into blocks of equal length, each with a CRC of its own. A block
 of b payload bits becomes b + 24 information bits of an LDPC code and ceil(b / (u/W)) QAM symbols,
 so that the message takes the time of its spectral efficiency u/W: the CRC costs code rate.
+
+Superposed messages are one group of layers; messages in turn are groups of one, each with its own
+power. Powers are shares of the transmit power.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
 from slimfl.errors import RequestError
-from slimfl.radio.waveform.modem import Modem
+from slimfl.experiment import RadioSection
+from slimfl.radio.coding import Coding, InTurnAtLowerPower, InTurnInShorterTime, Superposition
 
 CRC_BITS = 24
 #: The code rates of TS 38.212 without repetition, and up to where it asks a receiver to decode.
 LOWEST_RATE, HIGHEST_RATE = 1 / 5, 948 / 1024
 #: Base graph 1 of longer blocks has no lower rate than this, unless base graph 2 takes over at 1/4.
 LONG_BLOCK, LONG_RATE = 3824, 1 / 3
+
+
+@dataclass(frozen=True)
+class Modem:
+    """The keys of the `radio` section that describe symbols."""
+
+    bits_per_symbol: int = 4
+    """2: QPSK, 4: 16-QAM, 6: 64-QAM, 8: 256-QAM."""
+    block_bits: int = 1024
+    """Most information bits of a code block, its CRC included."""
+    iterations: int = 20
+    """Most iterations of belief propagation."""
+
+    @classmethod
+    def of(cls, section: RadioSection) -> "Modem":
+        """As the section has it."""
+        return cls(section.modulation, section.block_bits, section.decoder_iterations)
 
 
 @dataclass(frozen=True)
@@ -76,3 +98,34 @@ def _refuse_impossible(code: Code, spectral_efficiency: float) -> None:
             f"{sent} would need the code rate {rate:.2f} with {name}, which long blocks do not "
             f"have; lower radio.block_bits to {LONG_BLOCK}"
         )
+
+
+@dataclass(frozen=True)
+class MessageGroup:
+    """Messages that are sent at the same time."""
+
+    rates: tuple[float, ...]
+    powers: tuple[float, ...]
+    residual: float = 0.0
+    """Share of a cancelled message's power that stays."""
+
+    def interference(self, message: int) -> tuple[float, ...]:
+        """The powers that message i is decoded against, besides noise."""
+        left = (self.residual * power for power in self.powers[:message] if self.residual)
+        return (*self.powers[message + 1 :], *left)
+
+
+def groups_of(coding: Coding) -> Sequence[MessageGroup]:
+    """The groups in the order in which they are decoded."""
+    if isinstance(coding, Superposition):
+        return [MessageGroup(coding.spectral_efficiencies, coding.split, coding.residual)]
+    rates = coding.rates.tolist()
+    if isinstance(coding, InTurnAtLowerPower):
+        return [
+            MessageGroup((rate,), (share,)) for rate, share in zip(rates, coding.split, strict=True)
+        ]
+    if isinstance(coding, InTurnInShorterTime):
+        return [MessageGroup((rate,), (1.0,)) for rate in rates]
+    raise RequestError(
+        f"{type(coding).__name__} has no waveform; use superposition or messages in turn"
+    )

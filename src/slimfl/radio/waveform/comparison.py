@@ -14,17 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slimfl.radio.coding import Floats, Superposition, interference, sinr_target
 from slimfl.radio.decoders import averaged
 from slimfl.radio.fading import Rayleigh
-from slimfl.radio.superposition import Floats, Superposition, sinr_target
-from slimfl.radio.units import from_db
-from slimfl.radio.waveform.code import CRC_BITS, Code, code_of
-from slimfl.radio.waveform.layers import groups_of
-from slimfl.radio.waveform.modem import Modem
-from slimfl.radio.waveform.reception import each_block
+from slimfl.radio.waveform.code import CRC_BITS, Code, Modem, code_of, groups_of
+from slimfl.radio.waveform.symbols import Layer, each_block, superposed
 from slimfl.radio.waveform.table import WaveformTable
-from slimfl.radio.waveform.transmission import Layer, superposed
 from slimfl.rng import generator
+from slimfl.units import from_db
 
 #: Gaps and losses that are tried.
 TRIED_DB = np.arange(0, 8.001, 0.02)
@@ -81,7 +78,7 @@ def gap_thresholds(coding: Superposition, gap_db: float) -> Floats:
     """The ratio g P/c that every message and all before it need, infinite where none is enough."""
     needed = from_db(gap_db) * sinr_target(coding.spectral_efficiencies)
     shares = np.asarray(coding.split)
-    margins = shares - needed * (shares[::-1].cumsum()[::-1] - shares)
+    margins = shares - needed * interference(shares, 0.0)
     with np.errstate(divide="ignore"):
         found = np.where(margins > 0, needed / np.maximum(margins, 1e-300), np.inf)
     return np.asarray(np.maximum.accumulate(found))

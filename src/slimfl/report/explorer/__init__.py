@@ -13,7 +13,7 @@ import numpy as np
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import bound, optimal_split, power_split, segment_rates
-from slimfl.radio.fading.build import build_fading
+from slimfl.radio.fading import build_fading
 from slimfl.radio.preference import splits_along
 from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours

@@ -14,7 +14,7 @@ from slimfl.errors import RequestError
 from slimfl.experiment import CHANNELS, RadioSection
 from slimfl.radio import (
     Messages,
-    coding,
+    build_coding,
     optimal_split,
     possible_links,
     power_split,
@@ -231,7 +231,7 @@ def _say_infinite(axes: Axes, middle: float) -> None:
 def _inverse_sum(section: RadioSection, rates: Sequence[float], split: Sequence[float]) -> float:
     """D; infinite if a segment can never be decoded."""
     try:
-        shared = coding(section, tuple(rates), tuple(split))
+        shared = build_coding(section, tuple(rates), tuple(split))
     except RequestError:
         return float("inf")
     with np.errstate(divide="ignore", over="ignore"):

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from slimfl.devices import Population
 from slimfl.methods import Assignment
 from slimfl.radio import Links, Signal
-from slimfl.radio.supply import drawn
+from slimfl.radio.ledger import with_supply
 from slimfl.round.clock.work_times import WorkTimes, training_work
 from slimfl.round.setting import Setting
 from slimfl.training import planned_images
+from slimfl.units import watt
 
 Floats = NDArray[np.float64]
 
@@ -106,10 +107,10 @@ def _airtime(
     if not signals:
         return np.zeros(0), np.zeros(0), np.zeros(0, np.bool_)
     if not channel.needs_payload and experiment.radio.gains == "drawn":
-        got = drawn(experiment.energy, channel.receive(links, signals, None))
+        got = with_supply(experiment.energy, channel.receive(links, signals, None))
         return got.airtime_s, got.energy_j, got.decoded > 0
     airtime_s = np.array([each.airtime_s(experiment.radio.bandwidth_hz) for each in signals])
     section = experiment.energy
-    power_w = 10 ** ((devices.power_dbm - 30) / 10) / section.amplifier_efficiency
+    power_w = watt(devices.power_dbm) / section.amplifier_efficiency
     energy_j = airtime_s * (power_w + section.circuit_power_w)
     return airtime_s, energy_j, np.ones(len(signals), np.bool_)

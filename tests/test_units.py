@@ -2,7 +2,7 @@
 
 import pytest
 
-from slimfl.radio.units import from_db, watt
+from slimfl.units import from_db, watt
 
 
 @pytest.mark.parametrize(

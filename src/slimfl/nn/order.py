@@ -12,27 +12,53 @@ it would be another function. Inputs of the network and classes stay where they 
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.channel_order import ChannelOrder, permutation
-from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm
 from slimfl.nn.widths import Slimmable
+from slimfl.rng import generator
+
+if TYPE_CHECKING:  # methods name orders and vectors without a network, and start faster
+    from torch import nn
+
+#: All parameters of a network, in the order of `named_parameters()`.
+Vector = NDArray[np.float32]
+
+#: A rule and a number: `("roll", 3)` or `("shuffle", 17)`.
+ChannelOrder = tuple[str, int]
+
+RULES = ("roll", "shuffle")
 
 #: So narrow that every axis that can shrink does.
 _NARROW = 1e-9
+
+
+def permutation(order: ChannelOrder, count: int) -> NDArray[np.int64]:
+    """The channels in their new order.
+
+    >>> permutation(("roll", 2), 5).tolist()
+    [3, 4, 0, 1, 2]
+    """
+    rule, number = order
+    if rule == "roll":
+        return np.roll(np.arange(count), number % count)
+    if rule == "shuffle":
+        return generator(number, "channel order", count).permutation(count)
+    raise ValueError(f"unknown channel order {rule!r}; choose from {', '.join(RULES)}")
 
 
 def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
     """Where each parameter of the reordered network stands in the flat vector.
 
     `vector[flat_order(...)]` are the parameters of the same function with its channels in the new
-    order.
+    order; `put_back` undoes it.
     """
+    from slimfl.nn.norms import SlimGroupNorm
+
     together = _grouped(network)
     places: dict[int, NDArray[np.int64]] = {}
     start = 0
@@ -55,8 +81,24 @@ def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
     return np.concatenate([places[id(p)].reshape(-1) for p in network.parameters()])
 
 
+def put_back(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """Undo `values[places]`."""
+    result = np.empty_like(values)
+    result[places] = values
+    return result
+
+
+class FlatOrders:
+    """The flat orders of one network, each computed once."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.of = lru_cache(maxsize=64)(lambda order: flat_order(network, order))
+
+
 def _grouped(network: nn.Module) -> dict[int, int]:
     """By a layer's number of channels: how many of them are normalised together."""
+    from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm
+
     together: dict[int, int] = {}
     for module in network.modules():
         if isinstance(module, SlimBatchNorm2d):

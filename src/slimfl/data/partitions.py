@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.data.equal_shares import equal_shares
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection
 from slimfl.rng import generator
 
 Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,19 @@ def partition(
     devices: int,
     section: DataSection,
     seed: int,
-    shares: NDArray[np.float64] | None = None,
+    shares: Floats | None = None,
     holders: Indices | None = None,
 ) -> Partition:
-    """Deal the samples with these labels to the devices, as the `data` section says.
+    """Distribute the samples over the devices, as the `data` section says.
 
-    `shares` says how much each device is to hold beside the others; None: all alike. Under
-    `dirichlet` they are the means of the devices' shares of a class. `holders` are those that the
-    data name, for `natural`.
+    Args:
+        labels: [sample].
+        devices: How many there are.
+        section: Which partition, and its parameters.
+        seed: The experiment's.
+        shares: [device] how much each is to hold beside the others; None: all alike. Under
+            `dirichlet` they are the means of the devices' shares of a class.
+        holders: [sample] the device that the data name, for `natural`.
     """
     if shares is not None and section.partition not in ("iid", "dirichlet", "own"):
         raise RequestError(
@@ -123,7 +128,7 @@ def all_of_one(samples: int, device: int, devices: int) -> Partition:
     return Partition(np.arange(samples), offsets.astype(np.int64))
 
 
-def _in_turn(samples: int, devices: int, shares: NDArray[np.float64] | None) -> Indices:
+def _in_turn(samples: int, devices: int, shares: Floats | None) -> Indices:
     """An owner for every sample, in proportion to the shares."""
     if shares is None:
         return np.arange(samples) % devices
@@ -136,7 +141,7 @@ def _dirichlet(
     devices: int,
     alpha: float,
     random: np.random.Generator,
-    means: NDArray[np.float64] | None,
+    means: Floats | None,
 ) -> Indices:
     concentration = np.full(devices, alpha)
     if means is not None:
@@ -161,6 +166,52 @@ def _dirichlet_equal(
         pool = random.permutation(np.flatnonzero(labels == label))
         owner[pool[: taken.sum()]] = np.repeat(np.arange(devices), taken)
     return owner
+
+
+def equal_shares(mixes: Floats, stock: Indices, each: int, random: np.random.Generator) -> Indices:
+    """A table [device, class] of counts whose rows sum to `each` and whose columns fit the stock.
+
+    All devices ask for their mix at once. A class with too few samples is handed out in a random
+    order, drawn per class; devices that get less ask again, in the same proportions, for the
+    remaining classes. So no device is last because of its number, and the mixes change no more than
+    the stock demands.
+
+    Args:
+        mixes: [device, class] the proportions that every device wants.
+        stock: [class] how many there are, enough for all devices together.
+        each: Samples per device.
+        random: Draws the order.
+    """
+    shares = np.zeros(mixes.shape, np.int64)
+    left = stock.astype(np.int64)
+    while (missing := each - shares.sum(axis=1)).any():
+        # terminates: either all devices get what they ask for, or a class runs out
+        asked = _apportion(missing, _wanted(mixes, left))
+        for label in range(len(stock)):
+            order = random.permutation(len(mixes))
+            queue = asked[order, label]
+            before = np.cumsum(queue) - queue
+            granted = np.clip(left[label] - before, 0, queue)
+            shares[order, label] += granted
+            left[label] -= granted.sum()
+    return shares
+
+
+def _wanted(mixes: Floats, left: Indices) -> Floats:
+    """The mixes without the classes that have run out, as proportions."""
+    wanted = np.where(left > 0, mixes, 0.0)
+    total = wanted.sum(axis=1, keepdims=True)
+    # a device that wants none of the remaining classes gets them evenly
+    return np.where(total > 0, wanted / np.where(total > 0, total, 1.0), left / left.sum())
+
+
+def _apportion(seats: Indices, proportions: Floats) -> Indices:
+    """Integers in the given proportions; row k sums to `seats[k]` (largest remainders)."""
+    exact = seats[:, None] * proportions
+    whole = np.floor(exact).astype(np.int64)
+    rank = np.argsort(np.argsort(whole - exact, axis=1, kind="stable"), axis=1)
+    rounded_up = rank < (seats - whole.sum(axis=1))[:, None]
+    return np.asarray(whole + rounded_up)
 
 
 def _shards(labels: Indices, devices: int, each: int, random: np.random.Generator) -> Indices:

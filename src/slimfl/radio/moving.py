@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.devices import Population
-from slimfl.radio.channel import Channel
+from slimfl.radio.channel import Channel, Links, Payload, Receptions, Signal, State
+from slimfl.radio.coding import Floats
 from slimfl.radio.downlink import DOWNLINK
-from slimfl.radio.links import Floats, Links, Payload, Receptions, State
-from slimfl.radio.signals import Signal
 from slimfl.rng import generator
 
 #: Minimum distance to the antenna.
