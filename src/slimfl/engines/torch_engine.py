@@ -28,8 +28,8 @@ from slimfl.training import (
     Images,
     LocalSchedule,
     LocalTrainer,
-    LocalWork,
     OptimiserState,
+    Work,
     cohort_key,
     is_random,
 )
@@ -77,7 +77,7 @@ class TorchEngine:
         self.test_images = Images(workload.dataset.test, mean, deviation, device)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
 
-    def supports(self, work: LocalWork) -> None:
+    def supports(self, work: Work) -> None:
         """Any work."""
 
     @in_channel_order
