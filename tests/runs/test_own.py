@@ -231,7 +231,7 @@ def test_what_is_named_is_not_taken_for_own(tmp_path):
         assert sim.setting.provenance()["own"] == {}
         assert sim.experiment.data.dataset == "synthetic"
     cut = slimfl.Simulation(experiment, dataset=load("synthetic"))  # all samples, not 100
-    assert list(cut.provenance()["own"]) == ["dataset"]
+    assert list(cut.setting.provenance()["own"]) == ["dataset"]
 
 
 def test_an_own_method_cannot_pass_for_a_built_in_one():

@@ -231,9 +231,7 @@ class Asynchronous:
             if not self.flights:
                 return self._merge(self.buffers.filled(), ended, began_s, before_s, NOBODY_LEFT)
             *_, flight = heapq.heappop(self.flights)
-            self.run.clock_s = flight.ends_s
-            self.run.batteries.drain([flight.device], np.array([flight.used_j]))
-            self.buffers.add(flight)
+            self._land(flight)
             ended.append(flight)
             due = self.buffers.due()
             if due:
@@ -243,6 +241,12 @@ class Asynchronous:
                     f"after {len(ended):,} uploads no segment's buffer is full; lower time.buffer, "
                     'or take time.buffer_counts = "uploads"'
                 )
+
+    def _land(self, flight: Flight) -> None:
+        """An upload ends."""
+        self.run.clock_s = flight.ends_s
+        self.run.batteries.drain([flight.device], np.array([flight.used_j]))
+        self.buffers.add(flight)
 
     def _begin(self) -> None:
         """Give tasks to idle devices until `concurrency` of them work."""
@@ -465,6 +469,8 @@ class Asynchronous:
 
     def _unpacked(self, arrays: State) -> list[Flight]:
         """The inverse of `packed`."""
+        if np.isnan(arrays["real"]).any() or not np.isfinite(arrays["parameters"]).all():
+            raise ValueError("a device at work has no time, or an update that is not finite")
         held, flights = iter(arrays["parameters"]), []
         columns = ("whole", "real", "reason", "versions", "losses", "images", "holds", "given")
         for row in zip(*(arrays[name] for name in columns), strict=True):

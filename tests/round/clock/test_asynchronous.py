@@ -160,7 +160,7 @@ def test_the_last_merge_divides_every_segment_by_its_own_places():
     add, positions = rounds.buffers.add, sim.setting.segments.positions
 
     def noted(landed):
-        for segment in landed.sent:
+        for segment in landed.upload.sent:
             owed[segment] += 1
         if landed.arrived:
             pending.append(landed)

@@ -110,12 +110,12 @@ def check_fits(
     """
     check_made_with(checkpoint, experiment, data_sha256)
     model = checkpoint.tensors.get("global")
-    if model is None or model.dtype != np.float32 or (sizes and model.shape not in _flat(sizes)):
+    if model is None or model.dtype != np.float32:
         raise does_not_fit(checkpoint)
-
-
-def _flat(sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    return [(size,) for size in sizes]
+    if sizes and model.shape not in [(size,) for size in sizes]:
+        raise does_not_fit(checkpoint)
+    if any("/" not in name for name in checkpoint.tensors.keys() - {"global"}):
+        raise does_not_fit(checkpoint)
 
 
 def named_sizes(experiment: Experiment, classes: int) -> list[int]:
