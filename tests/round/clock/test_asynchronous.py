@@ -174,7 +174,7 @@ def test_the_last_merge_divides_every_segment_by_its_own_places():
     def taken(segments):
         for landed in pending:
             for segment in landed.arrived:
-                came[segment].append(rounds.waiting[landed.key].parameters[positions[segment]])
+                came[segment].append(landed.upload.parameters[positions[segment]])
         merged.update(before=sim.global_model.copy())
         return take(segments)
 
