@@ -214,18 +214,18 @@ def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
     record = load(tmp_path / "run")  # it reads back what it wrote
     row, told = run_summary(record), delivery(record.lines, 6)
     by_device = Counter(each.device for each in tasks)
-    heard = Counter(each.device for each in tasks if each.decoded)
+    heard = Counter(each.device for each in tasks if each.upload.decoded)
     assert max(by_device.values()) > 2 * len(record.lines)
     assert told.asked.tolist() == [by_device[device] for device in range(6)]
     assert told.heard.tolist() == [heard[device] for device in range(6)]
     for segment, arrived in enumerate(row["segments"]):
         assert arrived["asked"] == len(tasks)
         # one message per segment
-        assert arrived["delivered"] == sum(each.decoded > segment for each in tasks)
+        assert arrived["delivered"] == sum(each.upload.decoded > segment for each in tasks)
     reasons = Counter(each.reason for each in tasks if each.reason)
     assert {"offline", "no answer", "battery"} == {*reasons}
-    reasons |= Counter(f"outage of segment {n.decoded + 1}" for n in tasks
-                       if not n.reason and n.decoded < 2)  # fmt: skip
+    reasons |= Counter(f"outage of segment {n.upload.decoded + 1}" for n in tasks
+                       if not n.reason and n.upload.decoded < 2)  # fmt: skip
     assert row["missing"] == dict(sorted(reasons.items()))
     shares = device_summary(record).missing
     assert shares == {why: count / len(tasks) for why, count in sorted(reasons.items())}
