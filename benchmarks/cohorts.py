@@ -41,7 +41,7 @@ def measure(name: str, batch_size: int, options: dict, network: nn.Module | None
             list(sim.engine.train(repetition + 1, sim.global_model, tasks))
             seconds[as_cohort].append(time.perf_counter() - begin)
     ratios = [alone / both for both, alone in zip(seconds[True], seconds[False], strict=True)]
-    step = batch_size * sim.multiply_adds[-1]
+    step = batch_size * sim.setting.multiply_adds[-1]
     print(f"{name}, batch {batch_size}: {step:,} multiply-adds a step, {median(ratios):.2f} times")
 
 

@@ -9,7 +9,7 @@ mu/2 |w - w_t|^2 to the loss. There is no radio: every upload arrives.
 
     python examples/fedprox_mnist.py --data-dir FOLDER     # with MNIST's four files
 
-It also shows a method that says how much of the local work a device does (`Assignment.effort`), and
+It also shows a method that says how much of the local work a device does (`Work.effort`), and
 data that say which device holds each sample (`data.partition = "natural"`).
 """
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import slimfl
 from slimfl.data import Dataset, load
 from slimfl.devices import Device
-from slimfl.methods import Arrivals, Assignment, Random, State
+from slimfl.methods import Merge, Random, RunningMean, State, Work
 from slimfl.nn import Vector
 
 EPOCHS, CLASSES_PER_DEVICE, LEAST = 10, 2, 10
@@ -50,21 +50,21 @@ class Stragglers:
         """The one width."""
         return (0,)
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """All of the work, or as many epochs as a straggler has time for."""
         draw = random()
         late, epochs = draw.random() < self.chance, int(draw.integers(1, EPOCHS))
         if late and self.drop:
             return None
-        return Assignment((0,), messages=((0,),), effort=epochs / EPOCHS if late else 1.0)
+        return Work((0,), messages=((0,),), effort=epochs / EPOCHS if late else 1.0)
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """The server remembers nothing but the model."""
         return {}
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+    def merge(self, mean: RunningMean, state: State) -> Merge:
         """The mean, weighted by samples."""
-        return arrivals.mean(), state
+        return Merge(mean, state)
 
 
 def holders(labels: NDArray[np.int64], devices: int, seed: int) -> NDArray[np.int64]:

@@ -80,7 +80,7 @@ def choose(
 def verify(cell: Cell, entry: ArchivedCell, rounds: int) -> Verified:
     """Run the first rounds of a cell and compare."""
     simulation = Simulation(cell.grown)
-    simulation.check_provenance(entry.provenance)
+    simulation.setting.check_provenance(entry.provenance)
     first = entry.made[0]
     measure = _measure(first, entry.experiment.engine, simulation.experiment.engine)
     count = min(rounds, entry.rounds, first["until"])

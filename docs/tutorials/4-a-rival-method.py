@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import slimfl
-from slimfl.methods import Assignment
+from slimfl.methods import Merge, Work
 
 
 # %%
@@ -36,17 +36,24 @@ class DrawnWidth:
     def assign(self, device, round, random):
         index = int(random().integers(device.max_width + 1))
         # one message that carries all segments of the width
-        return Assignment((index,), messages=(tuple(range(index + 1)),))
+        return Work((index,), messages=(tuple(range(index + 1)),))
 
-    def initial_state(self, model):
+    def start(self, model):
         return {"velocity": np.zeros_like(model)}
 
-    def aggregate(self, model, state, arrivals):
-        change = arrivals.mean() - model
-        heard = change != 0  # a parameter that nobody delivered rests
-        velocity = state["velocity"].copy()
-        velocity[heard] = self.momentum * velocity[heard] + change[heard]
-        return np.where(heard, model + velocity, model), {"velocity": velocity}
+    def merge(self, mean, state):
+        return MomentumStep(mean, state | {"momentum": self.momentum})
+
+
+class MomentumStep(Merge):
+    """The mean of what arrived, and a step along the decaying sum of changes."""
+
+    def result(self):
+        model, velocity = self.mean.last, self.state["velocity"].copy()
+        change = self.mean.result() - model
+        arrived = change != 0  # a parameter that nobody delivered rests
+        velocity[arrived] = self.state["momentum"] * velocity[arrived] + change[arrived]
+        return np.where(arrived, model + velocity, model), {"velocity": velocity}
 
 
 # %% [markdown]

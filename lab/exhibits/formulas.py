@@ -16,7 +16,7 @@ from lab.question import Answer, Picture, Question, Runs, Table
 from lab.scale import PAPER_DEVICES, Scale
 from slimfl.data import Dataset, load_section, partition
 from slimfl.experiment import DataSection, RadioSection
-from slimfl.methods import VANILLA_ALL, expand, full_assignment, method
+from slimfl.methods import VANILLA_ALL, expand, full_work, method
 from slimfl.radio import (
     Coding,
     OutageLink,
@@ -122,7 +122,7 @@ def round_costs(name: str) -> tuple[float, float]:
     power, operations = 0.0, 0.0
     for part in (method(one, WIDTHS) for one in expand([name], WIDTHS)):
         power += 1000 * watt(section.power_dbm)  # each sends with all its power
-        trained = full_assignment(part, len(WIDTHS)).widths
+        trained = full_work(part, len(WIDTHS)).widths
         operations += sum(sizes[i].multiply_adds for i in trained) / 1e6
     return power, operations
 
@@ -160,7 +160,7 @@ def _expected(channel: str, name: str) -> list[float]:
 
 def _link(channel: str, name: str) -> tuple[OutageLink, Coding]:
     section = RadioSection(channel=channel)
-    sent = signal(section, full_assignment(method(name, WIDTHS), 2).messages, len(WIDTHS))
+    sent = signal(section, full_work(method(name, WIDTHS), 2).messages, len(WIDTHS))
     return outage_link(section), sent.coding
 
 

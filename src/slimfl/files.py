@@ -194,6 +194,25 @@ def plain_descriptor(path: str | Path, flags: int) -> int:
     return descriptor
 
 
+def append_whole(path: Path, contents: bytes) -> None:
+    """Append to a file, completely or not at all; it is on the disk when this returns."""
+    descriptor = plain_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        size = os.fstat(descriptor).st_size
+        try:
+            rest = contents
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        except BaseException:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+    if size == 0:
+        sync_folder(path.parent)
+
+
 def own_folder(path: Path) -> None:
     """Create a folder, or use the existing one; a link to a folder is refused."""
     with suppress(FileExistsError):

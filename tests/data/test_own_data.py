@@ -55,7 +55,7 @@ def test_a_run_leaves_the_samples_with_their_devices():
     )  # fmt: skip
     (described,) = config.load(None, data__partition="natural", federation__devices=3)
     sim = Simulation(described, dataset=own)
-    assert sim.partition.of(1).tolist() == list(range(20, 40))
+    assert sim.setting.partition.of(1).tolist() == list(range(20, 40))
 
 
 def test_the_checksum_is_of_the_contents():

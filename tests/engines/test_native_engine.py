@@ -11,7 +11,7 @@ import slimfl
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
 from slimfl.experiment import build
-from slimfl.methods import Assignment, SlimFL
+from slimfl.methods import SlimFL, Work
 from slimfl.round import Simulation
 
 DATASET = synthetic(train=260, test=90, size=7)
@@ -67,7 +67,7 @@ class SomeWidths(SlimFL):
         return self.trained
 
     def assign(self, device, round, random):
-        return Assignment(self.trained, tuple((i,) for i in range(max(self.trained) + 1)))
+        return Work(self.trained, tuple((i,) for i in range(max(self.trained) + 1)))
 
 
 @pytest.mark.parametrize("widths", [(0,), (1,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
@@ -132,7 +132,7 @@ def test_auto_takes_the_native_engine_where_it_can_and_says_why():
 
     other = Simulation(experiment, dataset=DATASET, network=nn.Sequential(nn.Flatten(), own))
     assert other.engine.name == "torch"
-    assert "Sequential" in other.engine_reason
+    assert "Sequential" in other.setting.engine_reason
 
 
 def test_asking_for_the_native_engine_where_it_cannot_run_is_a_wrong_request(monkeypatch):

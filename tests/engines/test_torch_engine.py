@@ -185,7 +185,7 @@ def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
     )
     sim = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
     engine = TorchEngine(
-        Workload(experiment, DATASET, sim.partition), small_network(), device=device
+        Workload(experiment, DATASET, sim.setting.partition), small_network(), device=device
     )
     engine.cohorts_pay = cohorts
     tasks = sim.plan().tasks

@@ -86,7 +86,7 @@ def test_momentum_is_a_decaying_sum_of_changes_and_weak_devices_send_the_narrow_
     velocity = np.zeros(len(sim.global_model))
     for _ in range(3):
         before, plan = sim.global_model.astype(float), sim.plan()
-        assert [a.widths for a in plan.assignments] == [(0,)] * 4 + [(0, 1)] * 6
+        assert [a.widths for a in plan.work] == [(0,)] * 4 + [(0, 1)] * 6
         outcomes = list(sim.engine.train(plan.round, sim.global_model, plan.tasks))
         line = sim.collect(plan, iter(outcomes))
         assert max(line["decoded"][:4]) <= 1
@@ -97,7 +97,7 @@ def test_momentum_is_a_decaying_sum_of_changes_and_weak_devices_send_the_narrow_
                 if count > segment
             ]
             assert arrived
-            where = sim.segments.positions[segment]
+            where = sim.setting.segments.positions[segment]
             change = np.mean(arrived, axis=0)[where] - before[where]
             velocity[where] = 0.5 * velocity[where] + change
             np.testing.assert_allclose(
@@ -121,8 +121,8 @@ def test_without_its_memory_a_resumed_run_would_be_another():
 def test_the_fading_drifts_with_the_correlation_it_was_given():
     """Over many devices: neighbouring rounds correlate with a, and the mean gain stays 1."""
     sim = simulation(**DRIFTING, federation__devices=10, radio__options={"correlation": 0.8})
-    channel, devices = sim.channel, 50_000
-    population = replace_devices(sim.population, devices)
+    channel, devices = sim.setting.channel, 50_000
+    population = replace_devices(sim.setting.population, devices)
     state = channel.start(population, 3)
     before = state["fading"]
     for number in (1, 2, 3):
@@ -167,8 +167,8 @@ class Watching:
 def test_the_merge_sees_the_bits_that_the_channel_flipped(engine):
     name = {"radio__model": "mylab.bit_errors:BitErrors"}
     sim = simulation(engine=engine, **name, radio__options={"flip_probability": 0.05})
-    watching = Watching(sim.channel, [])
-    sim.channel = sim.receiver.channel = watching
+    watching = Watching(sim.setting.channel, [])
+    sim.setting.channel = sim.setting.radio.channel = watching
     plan = sim.plan()
     outcomes = list(sim.engine.train(1, sim.global_model, plan.tasks))
     sent = [one.parameters.copy() for one in outcomes]
@@ -177,7 +177,7 @@ def test_the_merge_sees_the_bits_that_the_channel_flipped(engine):
     [(payloads, receptions)] = watching.seen
     damaged = 0
     for segment in (0, 1):
-        where = sim.segments.positions[segment]
+        where = sim.setting.segments.positions[segment]
         for device, payload in enumerate(payloads):
             np.testing.assert_array_equal(payload[segment].view(np.float32), sent[device][where])
         received = [payload[segment].view(np.float32) for payload in receptions.payloads]
@@ -202,7 +202,7 @@ def test_without_flips_the_payload_changes_nothing():
 
 def test_bits_of_a_nan_are_refused_like_any_nan():
     sim = simulation(radio__model="mylab.bit_errors:BitErrors")
-    plain = sim.channel
+    plain = sim.setting.channel
 
     @dataclass(frozen=True)
     class Breaking:
@@ -216,7 +216,7 @@ def test_bits_of_a_nan_are_refused_like_any_nan():
         def __getattr__(self, name):
             return getattr(plain, name)
 
-    sim.channel = sim.receiver.channel = Breaking()
+    sim.setting.channel = sim.setting.radio.channel = Breaking()
     line = sim.step()
     assert line["refused"] == [3]
     assert line["delivered"] == [9, 9]
@@ -246,11 +246,11 @@ def test_the_paper_s_channel_is_the_drifting_one_without_distance_and_memory():
     """With a = 0 and one distance only the draws differ: the shares are those of equation (5)."""
     options = {"correlation": 0.0, "nearest_m": 100.0, "farthest_m": 100.0}
     sim = simulation(**DRIFTING, radio__options=options)
-    population = replace_devices(sim.population, 20_000)
-    state = sim.channel.start(population, 1)
-    links, _ = sim.channel.links(state, 1, population, 1)
+    population = replace_devices(sim.setting.population, 20_000)
+    state = sim.setting.channel.start(population, 1)
+    links, _ = sim.setting.channel.links(state, 1, population, 1)
     [signal, *_] = sim.plan().signals
-    decoded = sim.channel.receive(links, [signal] * len(population), None).decoded
+    decoded = sim.setting.channel.receive(links, [signal] * len(population), None).decoded
     expected = outage_channel(sim.experiment.radio).probabilities(population.take([0]), signal)[0]
     found = [(decoded > message).mean() for message in (0, 1)]
     assert found == pytest.approx(expected.tolist(), abs=4 * 0.5 / np.sqrt(len(population)))

@@ -58,14 +58,14 @@ def test_the_merge_against_a_loop_over_named_tensors():
         record = sim.collect(plan, iter(outcomes))
         came = []
         for row, update in enumerate(outcomes):
-            [width] = plan.assignments[row].widths
+            [width] = plan.work[row].widths
             drawn.add((int(plan.devices.max_width[row]), width))
             if record.decoded[row]:
                 came.append((width, update.parameters))
         start, private = 0, 0
-        for name, parameter in sim.network.named_parameters():
+        for name, parameter in sim.setting.network.named_parameters():
             for place in range(start, start + parameter.numel()):
-                first = int(sim.segments.segment_of[place])
+                first = int(sim.setting.segments.segment_of[place])
                 if "_norm." in name:
                     private += 1
                     own = int(name[-1])
@@ -86,9 +86,9 @@ def test_another_network_than_it_was_told_of_is_refused():
 
 
 def test_parts_of_blocks_are_refused():
-    from slimfl.methods import Arrival, Arrivals
+    from slimfl.methods import Arrival, RunningMean
 
     sim = simulation()
-    part = Arrival(sim.population.device(0), sim.global_model, np.arange(7), 1.0)
+    part = Arrival(sim.setting.population.device(0), sim.global_model, np.arange(7), 1.0)
     with pytest.raises(RequestError, match="merges whole blocks"):
-        sim.merge(Arrivals(sim.global_model, iter([part])))
+        sim.setting.method.merge(RunningMean(sim.global_model), {}).add(part)

@@ -385,7 +385,7 @@ def test_below_the_quorum_the_run_stops_with_a_folder_that_resumes(trouble, sent
     run(whole)
     grid = federation(4)
     sim = simulation(grid)
-    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.provenance())
+    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.setting.provenance())
     step = sim.step
 
     def trouble_in_round_2():

@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 
 from slimfl.devices import Device
 from slimfl.errors import RequestError
-from slimfl.methods import Arrival, Arrivals, RunningMean
+from slimfl.methods import Arrival, Merge, RunningMean
+from slimfl.round.stages import Stage, check_stages
 
 DEVICE = Device(id=0, samples=1, max_width=0, power_dbm=23.0, distance_m=100.0)
+
+
+def merged(mean, arrivals, missing="keep"):
+    """The mean of what arrives."""
+    merge = Merge(mean, {}, missing)
+    for arrival in arrivals:
+        merge.add(arrival)
+    return merge.result()[0]
 
 
 def arrivals_of(seed, parameters, devices, weighted):
@@ -49,7 +58,7 @@ def naive_mean(last, arrived, missing):
 def test_the_mean_is_that_of_a_loop_over_parameters(seed, parameters, devices, weighted, missing):
     last = np.random.default_rng(seed + 1).normal(size=parameters).astype(np.float32)
     arrived = arrivals_of(seed, parameters, devices, weighted)
-    mean = Arrivals(last, iter([a for _, a in arrived])).mean(missing)
+    mean = merged(RunningMean(last), [a for _, a in arrived], missing)
     np.testing.assert_allclose(mean, naive_mean(last, arrived, missing), rtol=1e-6, atol=1e-7)
     assert mean.dtype == np.float32
 
@@ -57,14 +66,14 @@ def test_the_mean_is_that_of_a_loop_over_parameters(seed, parameters, devices, w
 def test_a_parameter_that_nobody_delivered_keeps_its_bits():
     last = np.array([0.1, -0.0, 3e-40, 7.0], np.float32)
     update = Arrival(DEVICE, np.ones(4, np.float32), np.array([3]), 1.0)
-    mean = Arrivals(last, iter([update])).mean()
+    mean = merged(RunningMean(last), [update])
     assert mean[:3].tobytes() == last[:3].tobytes()
     assert mean[3] == 1
 
 
 def test_nothing_delivered_leaves_the_model_even_where_missing_means_zero():
     last = np.array([1.0, 2.0], np.float32)
-    assert Arrivals(last, iter([])).mean("zero").tolist() == [1.0, 2.0]
+    assert merged(RunningMean(last), [], "zero").tolist() == [1.0, 2.0]
 
 
 def test_the_result_is_not_the_last_model_itself():
@@ -82,6 +91,15 @@ def test_the_weights_are_counted_per_parameter():
 
 
 def test_a_method_that_reads_single_updates_cannot_go_around_a_filter_on_the_mean():
-    behind_noise = Arrivals(np.zeros(1, np.float32), iter([]), lambda running: None)
+    class Noise(Stage):
+        works_on_the_mean = True
+
+    class Reads(Merge):
+        def add(self, arrival):
+            self.seen = arrival
+
+    mean = RunningMean(np.zeros(1, np.float32))
+    check_stages([Stage(), Noise()], Merge(mean, {}).uses_the_mean)
+    check_stages([Stage()], Reads(mean, {}).uses_the_mean)
     with pytest.raises(RequestError, match="individual updates"):
-        list(behind_noise)
+        check_stages([Stage(), Noise()], Reads(mean, {}).uses_the_mean)

@@ -4,7 +4,7 @@ import pytest
 
 from slimfl.devices import Device
 from slimfl.errors import RequestError
-from slimfl.methods import Assignment, SlimFL, Vanilla, expand, method, vanilla_all_name
+from slimfl.methods import SlimFL, Vanilla, Work, expand, method, vanilla_all_name
 
 WIDTHS = (0.25, 0.5, 1.0)
 
@@ -17,18 +17,18 @@ def test_slimfl_trains_all_widths_and_sends_each_segment_as_a_message():
     slimfl = method("slimfl", WIDTHS)
     assert slimfl == SlimFL(WIDTHS)
     assert slimfl.evaluates() == (0, 1, 2)
-    assert slimfl.assign(device(), 1, None) == Assignment((0, 1, 2), ((0,), (1,), (2,)))
+    assert slimfl.assign(device(), 1, None) == Work((0, 1, 2), ((0,), (1,), (2,)))
 
 
 def test_a_slimfl_device_of_half_width_trains_and_sends_what_it_can():
-    assert method("slimfl", WIDTHS).assign(device(1), 1, None) == Assignment((0, 1), ((0,), (1,)))
+    assert method("slimfl", WIDTHS).assign(device(1), 1, None) == Work((0, 1), ((0,), (1,)))
 
 
 def test_vanilla_trains_one_width_and_sends_its_segments_as_one_message():
     vanilla = method("vanilla-0.5x", WIDTHS)
     assert vanilla == Vanilla(1, "vanilla-0.5x")
     assert vanilla.evaluates() == (1,)
-    assert vanilla.assign(device(), 1, None) == Assignment((1,), ((0, 1),))
+    assert vanilla.assign(device(), 1, None) == Work((1,), ((0, 1),))
 
 
 def test_a_device_that_cannot_train_the_width_of_vanilla_sits_out():

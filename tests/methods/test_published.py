@@ -7,7 +7,7 @@ from torch import nn
 
 from slimfl import experiment as config
 from slimfl.devices import Device
-from slimfl.methods import Arrival, Arrivals, method
+from slimfl.methods import Arrival, RunningMean, method
 from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, cost, segments, standalone
 from slimfl.nn.order import permutation
 from slimfl.round import Simulation
@@ -112,7 +112,10 @@ def test_every_merge_rule_against_a_loop_over_entries(missing, absent, seed):
             Arrival(device(number, 1), parameters, slice(None) if full else where, weight)
         )
         held.append((parameters, set(range(size)) if full else set(where.tolist()), weight))
-    merged = Arrivals(last, iter(arrivals), asked=asked, absent=absent).mean(missing)
+    mean = RunningMean(last, asked=asked, absent=absent)
+    for one in arrivals:
+        mean.add(one.parameters, one.where, one.weight)
+    merged = mean.result(missing)
     for place in range(size):
         mine = [(float(p[place]), w) for p, mask, w in held if place in mask]
         if not mine:
@@ -132,11 +135,11 @@ def test_dilution_is_a_shorter_step():
     last = random.normal(size=30).astype(np.float32)
     values = random.normal(size=(3, 30)).astype(np.float32)
 
-    def came():
-        return iter([Arrival(device(k, 1), values[k], slice(None), 1.0) for k in range(3)])
-
-    diluted = Arrivals(last, came(), asked=10, absent="old").mean()
-    mean = Arrivals(last, came()).mean()
+    diluting, plain = RunningMean(last, asked=10, absent="old"), RunningMean(last)
+    for one in values:
+        diluting.add(one, slice(None))
+        plain.add(one, slice(None))
+    diluted, mean = diluting.result(), plain.result()
     np.testing.assert_allclose(diluted, last + 0.3 * (mean - last), rtol=1e-5, atol=1e-6)
 
 
@@ -194,7 +197,7 @@ def test_distillation_adds_nothing_where_the_widest_was_drawn(cohorts):
         )  # fmt: skip
         sim = Simulation(experiment)
         sim.engine.cohorts_pay = cohorts
-        sim.population = replace(sim.population, max_width=np.array([0, 0]))
+        sim.setting.population = replace(sim.setting.population, max_width=np.array([0, 0]))
         [first, *_] = sim.outcomes(sim.plan())
         models.append(first.parameters)
     np.testing.assert_array_equal(models[0], models[1])
@@ -227,7 +230,7 @@ def test_fedadam_against_a_loop_over_entries():
         method("slimfl", (0.5, 1.0)), ServerSection(optimiser="adam", learning_rate=rate, tau=tau)
     )
     model = random.normal(size=size).astype(np.float32)
-    state = wrapped.initial_state(model)
+    state = wrapped.start(model)
     expected = model.astype(float)
     moments = [(0.0, 0.0, 0)] * size
     for _ in range(5):
@@ -235,7 +238,10 @@ def test_fedadam_against_a_loop_over_entries():
         masks = [np.flatnonzero(random.random(size) < 0.3) for _ in range(3)]
         came = [Arrival(device(k, 1), sent[k], masks[k], 1.0) for k in range(3)]
         before = model
-        model, state = wrapped.aggregate(model, state, Arrivals(model, iter(came)))
+        merge = wrapped.merge(RunningMean(model), state)
+        for one in came:
+            merge.add(one)
+        model, state = merge.result()
         for place in range(size):
             mine = [float(sent[k][place]) for k in range(3) if place in masks[k]]
             if not mine:

@@ -6,7 +6,7 @@ import torch
 
 from slimfl import experiment as config
 from slimfl.devices import Device
-from slimfl.methods import RIVALS, Arrival, Arrivals, ServerOptimiser, method
+from slimfl.methods import RIVALS, Arrival, RunningMean, ServerOptimiser, method
 from slimfl.nn import (
     ULMobileNet,
     at_width,
@@ -63,7 +63,7 @@ def test_every_rival_runs_and_learns_something(name, engine):
     assert sum(record.delivered) > 0
     assert np.abs(sim.global_model - before).max() > 0
     assert set(record.accuracy) == {
-        f"{sim.experiment.model.widths[i]}x" for i in sim.method.evaluates()
+        f"{sim.experiment.model.widths[i]}x" for i in sim.setting.method.evaluates()
     }
 
 
@@ -167,7 +167,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
     given = {"radio__channel": "good", "training__optimiser_state": "fresh", "engine": engine}
     sim, twin = simulation(name, **given), simulation(name, **given)
     caps = [0, 0, 1]
-    sim.population = _capped(sim.population, caps)
+    sim.setting.population = _capped(sim.setting.population, caps)
     cut = segments(twin.network, twin.experiment.model.widths)
     for number in (1, 2):
         plan = sim.plan()
@@ -176,7 +176,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
         sums, counts = np.zeros(len(model)), np.zeros(len(model))
         record = sim.collect(plan, iter(outcomes))
         for row, update in enumerate(outcomes):
-            order = plan.assignments[row].channels
+            order = plan.work[row].channels
             places = flat_order(twin.network, order)
             block = places[cut.segment_of <= caps[row]]
             outside = np.setdiff1d(np.arange(len(model)), block)
@@ -229,7 +229,10 @@ def test_merging_with_random_masks_that_are_not_nested():
         mine = [(p[place], w) for (p, w), mask in zip(values, held, strict=True) if place in mask]
         if mine:
             expected[place] = sum(float(v) * w for v, w in mine) / sum(w for _, w in mine)
-    merged = Arrivals(last, iter(arrivals)).mean()
+    mean = RunningMean(last)
+    for one in arrivals:
+        mean.add(one.parameters, one.where, one.weight)
+    merged = mean.result()
     np.testing.assert_allclose(merged, expected, rtol=1e-6)
 
 
@@ -238,7 +241,7 @@ def test_merging_with_random_masks_that_are_not_nested():
 
 def test_fjord_draws_one_width_per_batch_up_to_its_own():
     sim = simulation("fjord", model__widths=WIDTHS, training__steps=200)
-    sim.population = _capped(sim.population, [0, 1, 2])
+    sim.setting.population = _capped(sim.setting.population, [0, 1, 2])
     tasks = sim.plan().tasks
     for cap, schedule in zip([0, 1, 2], sim.engine.first.workload.schedules(1, tasks), strict=True):
         assert (schedule.visits.sum(1) == 1).all()
@@ -268,7 +271,7 @@ def split_mix(**changes):
 
 def test_split_mix_has_the_parameters_of_its_bases():
     sim = split_mix()
-    assert sim.segments.sizes.tolist() == [1530, 1530]
+    assert sim.setting.segments.sizes.tolist() == [1530, 1530]
 
 
 def test_a_width_of_split_mix_is_the_mean_of_its_bases():
@@ -286,26 +289,26 @@ def test_a_width_of_split_mix_is_the_mean_of_its_bases():
 
 def test_every_base_of_split_mix_costs_as_much_to_train():
     sim = split_mix()
-    first, second = sim.multiply_adds
+    first, second = sim.setting.multiply_adds
     assert first == second
-    assert multiply_adds(sim.network, 1.0, (1, 12, 12)) > 1.9 * first
+    assert multiply_adds(sim.setting.network, 1.0, (1, 12, 12)) > 1.9 * first
 
 
 def test_a_device_with_one_base_leaves_the_others_bitwise_alone():
     sim = split_mix(radio__channel="good", training__optimiser_state="fresh")
-    sim.population = _capped(sim.population, [0, 0, 0])
+    sim.setting.population = _capped(sim.setting.population, [0, 0, 0])
     trained = set()
     for _ in range(2):
         plan = sim.plan()
         before = sim.global_model.copy()
         for row, update in enumerate(sim.outcomes(plan)):
-            [_, number] = plan.assignments[row].channels
+            [_, number] = plan.work[row].channels
             base = number % 2  # rolled right by one, the second base comes first
-            other = sim.segments.positions[1 - base]
+            other = sim.setting.segments.positions[1 - base]
             assert (update.parameters[other] == before[other]).all()
             assert (
-                update.parameters[sim.segments.positions[base]]
-                != before[sim.segments.positions[base]]
+                update.parameters[sim.setting.segments.positions[base]]
+                != before[sim.setting.segments.positions[base]]
             ).any()
             trained.add(base)
         sim.step()
@@ -317,8 +320,10 @@ def test_a_device_with_one_base_leaves_the_others_bitwise_alone():
 
 def one_round(section, last, arrivals, state=None):
     wrapped = ServerOptimiser(method("slimfl", (0.5, 1.0)), section)
-    state = wrapped.initial_state(last) if state is None else state
-    return wrapped.aggregate(last, state, Arrivals(last, iter(arrivals)))
+    merge = wrapped.merge(RunningMean(last), wrapped.start(last) if state is None else state)
+    for arrival in arrivals:
+        merge.add(arrival)
+    return merge.result()
 
 
 def test_the_first_step_of_fedadam():

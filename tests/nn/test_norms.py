@@ -107,17 +107,17 @@ def test_norms_are_not_multiply_adds():
 
 def plain_rounds(net, sim, training, rounds):
     """Federated averaging of whole state vectors in plain torch, one device after the other."""
-    mean, deviation = sim.dataset.normalisation("standard")
-    pixels = torch.from_numpy(sim.dataset.train.images).float() / 255
+    mean, deviation = sim.setting.dataset.normalisation("standard")
+    pixels = torch.from_numpy(sim.setting.dataset.train.images).float() / 255
     images = ((pixels - torch.from_numpy(mean)) / torch.from_numpy(deviation)).permute(0, 3, 1, 2)
-    labels = torch.from_numpy(sim.dataset.train.labels)
+    labels = torch.from_numpy(sim.setting.dataset.train.labels)
     from slimfl.engines import Task
-    from slimfl.training import LocalWork
+    from slimfl.training import Work
 
     start = {name: p.detach().clone() for name, p in net.named_parameters()}
     for number in range(1, rounds + 1):
         devices = range(sim.experiment.federation.devices)
-        made = sim.engine.workload.schedules(number, [Task(k, LocalWork((0, 1))) for k in devices])
+        made = sim.engine.workload.schedules(number, [Task(k, Work((0, 1))) for k in devices])
         results = []
         for schedule in made:
             net.load_state_dict(start)
@@ -168,7 +168,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(norm, tmp_path):
     settings = {"data__dataset": "synthetic", "training__steps": 3, "radio__channel": "good"}
     whole = slimfl.run(network=network(norm()), rounds=4, **settings)
     sim = slimfl.Simulation(whole.experiment, network=network(norm()))
-    folder = RunFolder.create(tmp_path / "a", sim.experiment, sim.provenance())
+    folder = RunFolder.create(tmp_path / "a", sim.experiment, sim.setting.provenance())
     assert len(run_simulation(sim, folder, until=2)) == 2
     resumed = slimfl.resume(tmp_path / "a", network=network(norm()))
     assert len(resumed.lines) == 4

@@ -79,7 +79,7 @@ def positions_of(network, word):
 def test_lost_statistics_stay_behind_while_shared_weights_move_on():
     """Device by device, over a channel that loses most of segment 2."""
     sim = Simulation(config.load(**TINY, radio__noise_dbm=-33.0, seed=1)[0])
-    network = sim.network
+    network = sim.setting.network
     kept_rounds = merged_rounds = 0
     own = {i: positions_of(network, f"mean{i}") for i in (0, 1)}
     own_var = {i: positions_of(network, f"variance{i}") for i in (0, 1)}
@@ -102,7 +102,7 @@ def test_lost_statistics_stay_behind_while_shared_weights_move_on():
                 assert (sim.global_model[where] == before[where]).all()
         full, half = record.delivered[1], record.delivered[0]
         if half and not full:
-            shared = sim.segments.positions[0]
+            shared = sim.setting.segments.positions[0]
             assert (sim.global_model[shared] != before[shared]).mean() > 0.5
             kept_rounds += 1
         merged_rounds += bool(full)
@@ -138,7 +138,7 @@ def test_methods_of_leading_widths_train_it(method):
 
 def test_it_is_told_the_widths_of_the_experiment():
     sim = Simulation(config.load(**TINY, model__widths=WIDTHS)[0])
-    assert sim.network.features.stem_norm.widths == WIDTHS
+    assert sim.setting.network.features.stem_norm.widths == WIDTHS
     sim.step()
 
 
@@ -166,7 +166,7 @@ def test_a_servers_step_leaves_measured_statistics_as_merged(optimiser):
         sim.collect(plan, iter(outcomes))
         mean = np.mean([one.parameters.astype(np.float64) for one in outcomes], axis=0)
         for word in ("mean0", "mean1", "variance0", "variance1"):
-            where = positions_of(sim.network, word)
+            where = positions_of(sim.setting.network, word)
             np.testing.assert_allclose(sim.global_model[where], mean[where], rtol=1e-6, atol=1e-7)
-        where = positions_of(sim.network, "weight0")
+        where = positions_of(sim.setting.network, "weight0")
         assert np.abs(sim.global_model[where] - mean[where]).max() > 1e-5

@@ -28,7 +28,7 @@ def test_a_mean_over_models_in_which_what_is_lost_was_filled_in(absent):
     last = random.normal(size=size).astype(np.float32)
     models = random.normal(size=(5, size)).astype(np.float32)
     delivered = [(0, 1), (0,), (), (0, 1), (0,)]
-    mean = RunningMean(last)
+    mean = RunningMean(last, asked=5, absent=absent)
     filled = []
     for model, arrived in zip(models, delivered, strict=True):
         for segment in arrived:
@@ -37,7 +37,7 @@ def test_a_mean_over_models_in_which_what_is_lost_was_filled_in(absent):
         for segment in arrived:
             whole[cut.positions[segment]] = model[cut.positions[segment]]
         filled.append(whole.astype(np.float64))
-    got = mean.over_all(5, absent)
+    got = mean.result()
     np.testing.assert_allclose(got, np.mean(filled, axis=0), rtol=1e-6, atol=1e-7)
 
 
@@ -45,10 +45,10 @@ def test_what_nobody_sends_or_delivers_stays():
     cut = segments(ULMobileNet(), (0.5, 1.0))
     size = sum(len(where) for where in cut.positions)
     last, model = np.full(size, 3, np.float32), np.full(size, 5, np.float32)
-    mean = RunningMean(last)
-    np.testing.assert_array_equal(mean.over_all(4, "zero"), last)
+    mean = RunningMean(last, asked=4, absent="zero")
+    np.testing.assert_array_equal(mean.result(), last)
     mean.add(model, cut.positions[0])
-    got = mean.over_all(4, "zero")
+    got = mean.result()
     assert (got[cut.positions[0]] == 1.25).all()
     assert (got[cut.positions[1]] == 3).all()
 
@@ -95,8 +95,8 @@ def test_devices_that_cannot_train_a_segment_are_not_counted_for_it(absent, more
             **more,
         )[0]
     )
-    able = int(np.flatnonzero(simulation.population.max_width == 1)[0])
-    inner, outer = simulation.segments.positions
+    able = int(np.flatnonzero(simulation.setting.population.max_width == 1)[0])
+    inner, outer = simulation.setting.segments.positions
     seen = set()
     for _ in range(6):
         plan, before = simulation.plan(), simulation.global_model.copy()

@@ -58,7 +58,7 @@ def test_every_network_has_eight_widths(name, options, method):
         method=method, model__name=name, model__options=options, radio__noise_dbm=-120.0
     )
     record = sim.step()
-    assert (sim.segments.sizes > 0).all()
+    assert (sim.setting.segments.sizes > 0).all()
     assert record.delivered == [3] * 8
 
 

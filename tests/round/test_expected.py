@@ -39,7 +39,7 @@ def tried(changes):
 
 
 def expected(simulation):
-    return simulation.provenance().get("expected_shares")
+    return simulation.setting.provenance().get("expected_shares")
 
 
 def measured(simulation, rounds=ROUNDS):

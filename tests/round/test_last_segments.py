@@ -13,7 +13,7 @@ from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.nn import flat_order
 from slimfl.round import Simulation
-from slimfl.round.last_segments import LastSegments, memory_warning, problem
+from slimfl.round.parts import LastSegments
 
 TINY = {
     "data__dataset": "synthetic", "data__train_samples": 200, "data__test_samples": 50,
@@ -40,9 +40,9 @@ def simulation(**changes):
 def test_against_a_loop_over_single_numbers(changes):
     """Six rounds; what every device sent last is written down parameter by parameter."""
     sim = simulation(**changes)
-    if sim.method.name == "fedrolex":  # windows that are not nested
+    if sim.setting.method.name == "fedrolex":  # windows that are not nested
         caps = np.array([0, 0, 0, 1, 1, 1])
-        sim.population = replace(sim.population, max_width=caps)
+        sim.setting.population = replace(sim.setting.population, max_width=caps)
     size = len(sim.global_model)
     last: dict[int, dict[int, float]] = {}
     weight: dict[int, float] = {}
@@ -54,9 +54,9 @@ def test_against_a_loop_over_single_numbers(changes):
         came: dict[int, set[int]] = {}
         for row, update in enumerate(outcomes):
             decoded = plan.signals[row].segments_decoded(record.decoded[row])
-            order = plan.assignments[row].channels
-            places = np.arange(size) if order is None else flat_order(sim.network, order)
-            inside = np.isin(sim.segments.segment_of, decoded)
+            order = plan.work[row].channels
+            places = np.arange(size) if order is None else flat_order(sim.setting.network, order)
+            inside = np.isin(sim.setting.segments.segment_of, decoded)
             came[update.device] = set(places[inside].tolist())
             if came[update.device]:
                 weight[update.device] = (
@@ -87,7 +87,7 @@ def test_memory_is_for_devices_that_were_heard_alone():
     for _ in range(3):
         record = sim.step()
         heard |= {d for d, n in zip(record.devices, record.decoded, strict=True) if n}
-    assert set(sim.last_segments.values) == heard
+    assert set(sim.state.last_segments.values) == heard
     assert 0 < len(heard) <= 12
 
 
@@ -125,26 +125,13 @@ def test_what_it_does_not_go_with_is_said(changes):
         config.load(federation__absent="stale", **changes)
 
 
-def test_a_checkpoint_that_says_something_else_is_refused():
-    good = LastSegments(3)
-    good.values, good.weights = {2: np.array([1, np.nan, 3], np.float32)}, {2: 1.0}
-    state = good.state()
-    assert problem(state, 3, 5) is None
-    for change in (
-        {"devices": np.array([7])},
-        {"devices": np.array([2, 2])},
-        {"weights": np.array([0.0])},
-        {"weights": np.array([1])},
-        {"values": np.zeros((1, 4), np.float32)},
-        {"values": np.full((1, 3), np.inf, np.float32)},
-    ):
-        assert problem(state | change, 3, 5) is not None
-    assert problem({}, 3, 5) is not None
-    other = simulation(federation__absent="skip").checkpoint()
+def test_a_checkpoint_without_what_arrived_last_is_refused():
+    other = simulation(federation__absent="skip").state.checkpoint()
     with pytest.raises(RequestError):
-        simulation().restore(other)
+        simulation().state.restore(other)
 
 
 def test_a_large_memory_is_announced():
-    assert memory_warning(4586, 1000) is None
-    assert "18.3 GB" in memory_warning(4586, 1_000_000)
+    last = LastSegments(4586)
+    assert last.memory_warning(1000) is None
+    assert "18.3 GB" in last.memory_warning(1_000_000)

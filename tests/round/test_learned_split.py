@@ -32,9 +32,9 @@ def test_near_and_far_devices_are_told_apart_by_what_arrives() -> None:
     simulation = Simulation(experiment(rounds=150, radio__split_drift_db=0.0))
     for _ in range(150):
         simulation.step()
-    assert simulation.belief is not None
-    true = simulation.channel.noise_to_power(simulation.population)
-    believed = simulation.belief.noise_to_power(simulation.population.ids)
+    assert simulation.state.belief is not None
+    true = simulation.setting.channel.noise_to_power(simulation.setting.population)
+    believed = simulation.state.belief.noise_to_power(simulation.setting.population.ids)
     assert np.corrcoef(np.log(true), np.log(believed))[0, 1] > 0.9
     assert np.abs(np.log(believed / true)).mean() < 0.5
 
@@ -46,7 +46,7 @@ def test_stopped_and_resumed_it_is_the_same_to_the_bit(objective: str, tmp_path:
     for _ in range(6):
         whole.step()
     first = Simulation(one)
-    folder = RunFolder.create(tmp_path / "run", first.experiment, first.provenance())
+    folder = RunFolder.create(tmp_path / "run", first.experiment, first.setting.provenance())
     run(first, folder, until=3)
     second = Simulation(one)
     run(second, RunFolder.open(tmp_path / "run"))

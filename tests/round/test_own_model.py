@@ -51,12 +51,12 @@ def test_every_device_starts_from_the_model_that_it_has(changed, engine):
 
     simulation.engine.train = watched
     for number in range(1, 6):
-        model, state = simulation.global_model.copy(), simulation.channel_state
+        model, state = simulation.global_model.copy(), simulation.state.channel.arrays
         plan = simulation.plan()
         ids = plan.devices.ids
         hears = heard(
-            experiment.radio, simulation.channel, state, number,
-            simulation.population.take(ids), experiment.seed,
+            experiment.radio, simulation.setting.channel, state, number,
+            simulation.setting.population.take(ids), experiment.seed,
         )  # fmt: skip
         outcomes = list(simulation.outcomes(plan))
         for device, hears_it, outcome in zip(ids.tolist(), hears, outcomes, strict=True):
@@ -93,8 +93,8 @@ def test_nobody_is_left_out():
 
 
 def test_what_is_expected_counts_everybody():
-    shares = Simulation(tried()).provenance()["expected_shares"]
-    assert shares == Simulation(tried({})).provenance()["expected_shares"]
+    shares = Simulation(tried()).setting.provenance()["expected_shares"]
+    assert shares == Simulation(tried({})).setting.provenance()["expected_shares"]
 
 
 @pytest.mark.parametrize("spilled", [False, True], ids=["in memory", "in files"])
@@ -115,11 +115,11 @@ def test_a_run_goes_on_from_a_checkpoint_to_the_same_bits(
     stopped.keep_states_in(tmp_path)
     for _ in range(3):
         stopped.step()
-    checkpoint.write(tmp_path, stopped.checkpoint())
+    checkpoint.write(tmp_path, stopped.state.checkpoint())
     assert bool(list(tmp_path.glob("devices-*"))) is spilled
     again = Simulation(tried(engine=engine, **changed))
     again.keep_states_in(tmp_path)
-    again.restore(checkpoint.newest(tmp_path))
+    again.state.restore(checkpoint.newest(tmp_path))
     for _ in range(2):
         again.step()
     assert again.global_model.tobytes() == straight.global_model.tobytes()
@@ -132,11 +132,11 @@ def test_a_checkpoint_without_the_models_is_refused():
     simulation = Simulation(tried())
     for _ in range(3):
         simulation.step()
-    found = simulation.checkpoint()
+    found = simulation.state.checkpoint()
     for name in [name for name in found.tensors if name.endswith("/model")]:
         del found.tensors[name]
     with pytest.raises(RequestError, match=r"should have .*'model'"):
-        Simulation(tried()).restore(found)
+        Simulation(tried()).state.restore(found)
 
 
 def test_where_it_cannot_work_it_is_refused():

@@ -7,7 +7,7 @@ import pytest
 
 from slimfl.data import synthetic
 from slimfl.experiment import build
-from slimfl.methods import Assignment, SlimFL
+from slimfl.methods import Merge, SlimFL, Work
 from slimfl.radio import Links, outage_channel
 from slimfl.round import RunFolder, Simulation, run
 
@@ -27,13 +27,13 @@ class Drawing(SlimFL):
 
     def assign(self, device, round, random):
         widths = (0, 1) if random().random() < 0.5 else (0,)
-        return Assignment(widths, tuple((s,) for s in widths))
+        return Work(widths, tuple((s,) for s in widths))
 
-    def initial_state(self, model):
+    def start(self, model):
         return {"rounds": np.zeros(1, np.int64)}
 
-    def aggregate(self, model, state, arrivals):
-        return arrivals.mean(), {"rounds": state["rounds"] + 1}
+    def merge(self, mean, state):
+        return Merge(mean, {"rounds": state["rounds"] + 1})
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def described(plan):
     return {
         "round": plan.round,
         "devices": list(plan.devices),  # every column and name of every row
-        "assignments": plan.assignments,
+        "assignments": plan.work,
         "signals": plan.signals,
         "links": {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in links.items()},
         "state": {name: value.tolist() for name, value in plan.channel_state.items()},
@@ -77,7 +77,7 @@ def described(plan):
 
 
 def everything(sim):
-    saved = sim.checkpoint()
+    saved = sim.state.checkpoint()
     arrays = {name: value.tobytes() for name, value in saved.tensors.items()}
     return saved.round, saved.state, arrays
 
@@ -103,7 +103,7 @@ def test_planning_twice_gives_the_same_plan_and_changes_nothing():
         lines = [sim.step() for sim in made]
         assert {**lines[0], "seconds": 0} == {**lines[1], "seconds": 0}
     assert everything(made[0]) == everything(made[1])
-    assert made[0].channel_state["asked"] == made[0].method_state["rounds"] == 3
+    assert made[0].state.channel.arrays["asked"] == made[0].state.method.arrays["rounds"] == 3
     widths = {assignment.widths for assignment in plans[0]["assignments"]}
     assert widths == {(0,), (0, 1)}, "else nothing was drawn"
 
@@ -163,7 +163,7 @@ def test_the_mean_is_over_those_that_take_part():
             for one, count in zip(outcomes, line["decoded"], strict=True)
             if count > segment
         ]
-        where = sim.segments.positions[segment]
+        where = sim.setting.segments.positions[segment]
         np.testing.assert_allclose(
             sim.global_model[where], np.mean(arrived, axis=0)[where], rtol=1e-6
         )
@@ -184,6 +184,6 @@ class Unknown(Counting):
 def test_gains_that_nobody_knows_are_recorded_as_such(tmp_path):
     channel = Unknown(outage_channel(experiment().radio))
     sim = Simulation(experiment(), dataset=DATASET, channel=channel)
-    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.provenance())
+    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.setting.provenance())
     run(sim, folder)
     assert [line["gains"] for line in folder.metrics()] == [None] * 4

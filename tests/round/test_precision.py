@@ -41,7 +41,7 @@ def test_averaged_score_is_that_of_the_mean_of_the_last_models():
     assert [line.averaged_accuracy is None for line in lines] == [True, True, False, False, False]
     for number in (3, 4, 5):
         mean = np.mean(np.array(models[number - 3 : number], np.float64), axis=0)
-        widths = sim.method.evaluates()
+        widths = sim.setting.method.evaluates()
         expected = [s.accuracy for s in sim.engine.evaluate(mean.astype(np.float32), widths)]
         assert [*lines[number - 1].averaged_accuracy.values()] == expected
 
@@ -58,7 +58,9 @@ def test_the_last_models_are_resumed(tmp_path, mode):
     experiment = load(**TINY, rounds=6, federation__average_last=3, time__mode=mode)[0]
 
     def folder(name):
-        return RunFolder.create(tmp_path / name, experiment, Simulation(experiment).provenance())
+        return RunFolder.create(
+            tmp_path / name, experiment, Simulation(experiment).setting.provenance()
+        )
 
     whole = run(Simulation(experiment), folder("whole"))
     stopped = folder("stopped")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,15 +12,15 @@ from scipy.stats import norm
 import slimfl
 from slimfl import experiment as config
 from slimfl.data import synthetic
-from slimfl.devices import Device
 from slimfl.engines import Missing, Update
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import DataSection, Experiment, PrivacySection, build
-from slimfl.methods import Arrival, RunningMean
+from slimfl.methods import RunningMean, Work
 from slimfl.nn import Segments
+from slimfl.radio import Signal
 from slimfl.round import Simulation
-from slimfl.round.filters import Passage
-from slimfl.round.privacy.mechanism import Clip, Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.round.privacy import Clip, Privacy, gaussian_delta, gaussian_epsilon
+from slimfl.round.uploads import Upload
 
 DATASET = synthetic(train=300, test=100, size=6)
 SIZES = (3000, 9000)
@@ -41,24 +42,24 @@ def sums(guard, devices, last=LAST, round=1):
 
     Each device is (id, parameters, segments delivered); parameters are None if nothing usable came.
     """
-    filters = [Clip(guard.clip_norm), guard]
-    running = RunningMean(last)
-    for each in filters:
-        each.begin(round, last)
+    running, plan = RunningMean(last), SimpleNamespace(round=round, model=last, receptions=None)
     for number, parameters, delivered in devices:
-        device, where = Device(number, 10, 1, 23.0, 100.0), positions(delivered)
-        arrival = None if parameters is None else Arrival(device, parameters, where, 1.0)
-        passage = Passage(device, where, arrival)
-        for each in filters:
-            passage = each.on_passage(passage)
-        running.add(passage.arrival.parameters, passage.arrival.where, passage.arrival.weight)
+        messages = tuple((segment,) for segment in delivered)
+        upload = Upload(0, number, Work((0,), messages), Signal(messages, None))
+        if parameters is not None:
+            upload.parameters, upload.where = parameters, positions(delivered)
+        clip = Clip(guard.section.clip_norm, lambda which, order: positions(which))
+        for stage in (clip, guard):
+            stage.decode_all([upload], plan)
+        running.add(upload.parameters, upload.where, upload.weight)
+    running.plan = plan
     return running
 
 
 def noisy(guard, devices, round=1):
     """The model of a round, with noise."""
     running = sums(guard, devices, round=round)
-    guard.on_sums(running)
+    guard.finish(running, running.plan)
     return running.result()
 
 
@@ -149,8 +150,8 @@ def test_a_bad_update_is_refused_but_counts_as_one_that_changes_nothing():
     assert segment_weights(running) == [1, 1]
     np.testing.assert_array_equal(running.result(), LAST)
     sim = private_simulation(noise_multiplier=0.0)
-    start, decoded = sim.global_model.copy(), sim.channel.receive
-    sim.engine = Fake(
+    start, decoded = sim.global_model.copy(), sim.setting.channel.receive
+    sim.setting.engine = Fake(
         lambda start, device: update_of(
             device, np.full_like(start, np.nan) if device == 4 else start
         )
@@ -159,7 +160,7 @@ def test_a_bad_update_is_refused_but_counts_as_one_that_changes_nothing():
     assert decoded(plan.links, plan.signals, None).decoded[4] > 0, "else it is not looked at"
     line = sim.step()
     assert line["refused"] == [4]
-    assert sim.privacy.heard[4] == 1
+    assert sim.setting.privacy.heard[4] == 1
     np.testing.assert_array_equal(sim.global_model, start)
 
 
@@ -320,7 +321,7 @@ def test_a_device_that_does_not_answer_changes_neither_divisor_nor_noise(gains, 
     def models(silent, does):
         sim = private_simulation(gains)
         found = []
-        sim.engine = Fake(
+        sim.setting.engine = Fake(
             lambda start, device: (
                 INSTEAD[does](start, device)
                 if device == silent
@@ -344,7 +345,7 @@ def test_the_divisor_with_measured_gains_is_the_number_of_devices_asked():
     sim = private_simulation("measured", noise_multiplier=0.0)
     start = sim.global_model.copy()
     gains = {0: 100.0, 1: 0.0, 2: None}
-    sim.engine = Fake(
+    sim.setting.engine = Fake(
         lambda start, device: update_of(device, trained(start, device), gains.get(device))
     )
     sim.step()
@@ -361,13 +362,13 @@ def test_a_round_that_is_given_up_costs_nothing():
             raise RunError("no quorum")
         return update_of(device, trained(start, device))
 
-    sim.engine = Fake(fails)
+    sim.setting.engine = Fake(fails)
     with pytest.raises(RunError):
         sim.step()
-    assert sim.privacy.heard.sum() == 0
-    sim.engine = Fake(lambda start, device: update_of(device, trained(start, device)))
+    assert sim.setting.privacy.heard.sum() == 0
+    sim.setting.engine = Fake(lambda start, device: update_of(device, trained(start, device)))
     line = sim.step()
-    assert sim.privacy.heard.max() == 1
+    assert sim.setting.privacy.heard.max() == 1
     assert line["privacy"]["epsilon"] == gaussian_epsilon(1 / 1.2, 1e-5)
 
 
@@ -379,7 +380,7 @@ def test_secret_noise_comes_from_the_system(monkeypatch):
         drawn.append(count)
         return np.full(count, 0.25)
 
-    monkeypatch.setattr("slimfl.round.privacy.mechanism.secret_gaussian", known)
+    monkeypatch.setattr("slimfl.round.privacy.secret_gaussian", known)
     monkeypatch.setattr(np.random, "default_rng", None)
     guard = privacy(clip_norm=2.0, noise_multiplier=1.5, noise="secret")
     noise = noisy(guard, [(0, LAST, (0,)), (1, LAST, (0, 1))]).astype(np.float64) - LAST
@@ -426,7 +427,7 @@ def test_one_device_s_images_do_not_reach_the_others_through_the_normalisation()
             dataset=dataset,
         )  # fmt: skip
         if blank:
-            dataset.train.images[sim.partition.of(1)] = 255
+            dataset.train.images[sim.setting.partition.of(1)] = 255
             sim = Simulation(sim.experiment, dataset=dataset)
         train = sim.engine.train
 

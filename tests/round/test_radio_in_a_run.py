@@ -61,7 +61,7 @@ def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(name):
     for _ in range(2):
         stopped.step()
     again = Simulation(tried(RADIOS[name]))
-    again.restore(stopped.checkpoint())
+    again.state.restore(stopped.state.checkpoint())
     for record in records[2:]:
         found = again.step()
         assert found.gains == record.gains
@@ -92,7 +92,7 @@ def test_what_a_run_expects_knows_the_length_of_its_messages(tmp_path):
     )
     assert run is not None
     simulation = Simulation(tried({"decoder": "normal", "rates": "by-size"}))
-    shares = simulation.provenance()["expected_shares"]
+    shares = simulation.setting.provenance()["expected_shares"]
     assert 0 < shares[1] < shares[0] < 1
 
 
@@ -121,8 +121,8 @@ def test_nobody_hears_a_whisper_and_the_model_stays():
 @pytest.mark.parametrize("radio", [{}, {"fading": "rician", "shadowing_db": 6.0}])
 def test_what_is_expected_knows_the_downlink(radio):
     lossy = {"downlink": "lossy", "downlink_power_dbm": 18.0, **radio}
-    shares = Simulation(tried(lossy)).provenance()["expected_shares"]
-    usual = Simulation(tried(radio)).provenance()["expected_shares"]
+    shares = Simulation(tried(lossy)).setting.provenance()["expected_shares"]
+    usual = Simulation(tried(radio)).setting.provenance()["expected_shares"]
     channel = build_channel(tried(radio).radio)
     devices = Simulation(tried(radio)).population
     hits = [heard(tried(lossy).radio, channel, {}, 1, devices, seed).mean() for seed in range(1500)]
@@ -133,10 +133,10 @@ def test_what_is_expected_knows_the_downlink(radio):
 
 def test_nothing_is_expected_of_pairs_that_send_differently():
     pairs = {"users_per_slot": 2, "spectral_efficiency": 0.5}
-    assert Simulation(tried(pairs)).provenance()["expected_shares"]
+    assert Simulation(tried(pairs)).setting.provenance()["expected_shares"]
     places = {"distribution": "disc", "radius_m": 250.0, "inner_m": 35.0}
     spread = {"classes": [{"name": "all", "share": 1.0, "distance_m": places}]}
     own = build({**SMALL, "radio": {**pairs, "split": "per-device"}, "population": spread})
     simulation = Simulation(own)
-    assert "expected_shares" not in simulation.provenance()
+    assert "expected_shares" not in simulation.setting.provenance()
     assert simulation.step().devices

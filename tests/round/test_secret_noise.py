@@ -6,8 +6,8 @@ from statistics import NormalDist
 import numpy as np
 from scipy.stats import kstest
 
-from slimfl.round.privacy import secret_noise
-from slimfl.round.privacy.secret_noise import gaussian_of, secret_gaussian
+from slimfl.round import privacy as secret_noise
+from slimfl.round.privacy import gaussian_of, secret_gaussian
 
 #: A sound sample fails a test at this level once in a million runs.
 LEVEL = 1e-6

@@ -64,7 +64,7 @@ def test_vanilla_leaves_the_parameters_of_wider_widths_alone():
     sim = Simulation(experiment(method="vanilla-0.5x"), dataset=DATASET)
     before = sim.global_model.copy()
     run(sim)
-    outside = ~sim.segments.mask(0.5)
+    outside = ~sim.setting.segments.mask(0.5)
     np.testing.assert_array_equal(sim.global_model[outside], before[outside])
     assert (sim.global_model[~outside] != before[~outside]).any()
 
@@ -84,7 +84,7 @@ def test_the_global_model_is_the_mean_of_what_devices_delivered():
     for s in (0, 1):
         delivered = [d for d, n in zip(line["devices"], line["decoded"], strict=True) if n > s]
         expected = np.mean([updates[d].astype(float) for d in delivered], axis=0)
-        where = sim.segments.positions[s]
+        where = sim.setting.segments.positions[s]
         np.testing.assert_allclose(sim.global_model[where], expected[where], rtol=1e-6)
 
 
@@ -101,9 +101,9 @@ def test_averages_can_be_weighted_by_samples():
     sim.engine.train = spy
     line = sim.step()
     arrived = [u for u, n in zip(updates, line["decoded"], strict=True) if n > 0]
-    weights = sim.partition.sizes[[u.device for u in arrived]]
+    weights = sim.setting.partition.sizes[[u.device for u in arrived]]
     expected = np.average([u.parameters for u in arrived], axis=0, weights=weights)
-    where = sim.segments.positions[0]
+    where = sim.setting.segments.positions[0]
     np.testing.assert_allclose(sim.global_model[where], expected[where], rtol=1e-5)
 
 

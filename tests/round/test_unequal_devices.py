@@ -42,7 +42,7 @@ def test_capped_devices_train_and_send_segment_1_alone():
     plan = sim.plan()
     capped = plan.devices.max_width == 0
     assert 0 < capped.sum() < len(plan)
-    for is_capped, assignment, sent in zip(capped, plan.assignments, plan.signals, strict=True):
+    for is_capped, assignment, sent in zip(capped, plan.work, plan.signals, strict=True):
         assert assignment.widths == ((0,) if is_capped else (0, 1))
         assert sent.messages == (((0,),) if is_capped else ((0,), (1,)))
     delivered = {}
@@ -50,7 +50,7 @@ def test_capped_devices_train_and_send_segment_1_alone():
         record = sim.step()
         for device, segments in zip(record.devices, record.decoded, strict=True):
             delivered.setdefault(device, set()).add(segments)
-    able = np.flatnonzero(sim.population.max_width == 1).tolist()
+    able = np.flatnonzero(sim.setting.population.max_width == 1).tolist()
     assert all(max(seen) <= 1 for device, seen in delivered.items() if device not in able)
     assert any(2 in delivered[device] for device in able)
 
@@ -64,7 +64,7 @@ def test_the_papers_computing_cost_is_the_mean_over_devices(method, seed):
         {"name": "strong", "share": 0.1, "max_width": 1.0},
     ]
     sim = simulation(method=method, seed=seed, federation__devices=10, population__classes=classes)
-    weak, strong = sim.multiply_adds[0], sim.multiply_adds[1]
+    weak, strong = sim.setting.multiply_adds[0], sim.setting.multiply_adds[1]
     strong += weak if method == "slimfl" else 0  # SlimFL trains the widths below its widest, too
     assert sim.step().paper_mflops == pytest.approx((9 * weak + strong) / 10 / 1e6, rel=1e-12)
 
@@ -72,12 +72,12 @@ def test_the_papers_computing_cost_is_the_mean_over_devices(method, seed):
 def test_equal_devices_have_the_papers_computing_cost_to_the_last_digit():
     for devices in (3, 7, 10):
         sim = simulation(federation__devices=devices, population__classes=[])
-        assert sim.step().paper_mflops == sum(sim.multiply_adds) / 1e6
+        assert sim.step().paper_mflops == sum(sim.setting.multiply_adds) / 1e6
 
 
 def test_vanilla_of_the_full_width_is_for_capable_devices():
     sim = simulation(method="vanilla-1.0x")
-    able = {*np.flatnonzero(sim.population.max_width == 1).tolist()}
+    able = {*np.flatnonzero(sim.setting.population.max_width == 1).tolist()}
     record = sim.step()
     assert {*record.devices} == able
     assert {*record.missing["not able"]} | {*record.missing.get("offline", [])} == (
@@ -108,7 +108,7 @@ def test_every_absence_has_one_reason():
         assert {*record.dropped_out} == {
             d for d, why in named.items() if why in ("offline", "no answer")
         }
-        widest = sim.population.max_width
+        widest = sim.setting.population.max_width
         for device, decoded in zip(record.devices, record.decoded, strict=True):
             sent = int(widest[device]) + 1
             expected = None if decoded == sent else f"outage of segment {decoded + 1}"
@@ -183,7 +183,7 @@ def test_accuracies_per_label_add_up(engine):
     sim = simulation(engine=engine)
     for _ in range(3):
         record = sim.step()
-    held = np.bincount(sim.dataset.test.labels, minlength=10)
+    held = np.bincount(sim.setting.dataset.test.labels, minlength=10)
     plain = sim.engine.evaluate(sim.global_model, (0, 1))
     for i, width in enumerate(("0.5x", "1.0x")):
         assert np.dot(record.label_accuracy[width], held) / held.sum() == pytest.approx(
@@ -201,25 +201,25 @@ def test_labels_are_counted_as_a_plain_loop_does():
     network = sim.trained_network().eval()
     import torch
 
-    mean, deviation = sim.dataset.normalisation("standard")
-    images = torch.from_numpy(sim.dataset.test.images.astype(np.float32) / 255)
+    mean, deviation = sim.setting.dataset.normalisation("standard")
+    images = torch.from_numpy(sim.setting.dataset.test.images.astype(np.float32) / 255)
     images = (images - torch.from_numpy(mean)) / torch.from_numpy(deviation)
     images = images.permute(0, 3, 1, 2)
     with torch.no_grad():
         answers = network(images).argmax(1).numpy()
     counts = [0] * 10
-    for answer, label in zip(answers, sim.dataset.test.labels, strict=True):
+    for answer, label in zip(answers, sim.setting.dataset.test.labels, strict=True):
         counts[label] += int(answer == label)
     assert list(score.correct_by_label) == counts
 
 
 def test_shares_of_the_data_are_kept():
     sim = simulation(data__alpha=1000.0)
-    sizes, able = sim.population.samples, sim.population.max_width == 1
+    sizes, able = sim.setting.population.samples, sim.setting.population.max_width == 1
     assert sizes[able].mean() / sizes[~able].mean() == pytest.approx(3, rel=0.1)
     sim = simulation(data__partition="iid")
-    expected = np.where(sim.population.max_width == 1, 2000 / 8, 2000 / 24)
-    assert sim.population.samples.tolist() == pytest.approx(expected.tolist(), abs=1)
+    expected = np.where(sim.setting.population.max_width == 1, 2000 / 8, 2000 / 24)
+    assert sim.setting.population.samples.tolist() == pytest.approx(expected.tolist(), abs=1)
     with pytest.raises(RequestError, match="data_share needs"):
         simulation(data__partition="shards")
 
@@ -254,20 +254,22 @@ URBAN = {
 
 def test_no_shares_are_expected_if_the_split_follows_a_line_of_sight_that_is_drawn():
     """Each device's split is for its own state of the link, known only once it is drawn."""
-    assert "expected_shares" not in simulation(radio__split="per-device", **URBAN).provenance()
-    assert "expected_shares" in simulation(**URBAN).provenance()
+    assert (
+        "expected_shares" not in simulation(radio__split="per-device", **URBAN).setting.provenance()
+    )
+    assert "expected_shares" in simulation(**URBAN).setting.provenance()
 
 
 @pytest.mark.parametrize("keys", [{}, {**URBAN, "radio__line_of_sight": "never"}])
 def test_expected_shares_are_what_arrives(keys):
     sim = simulation(radio__split="per-device", rounds=2000, **keys)
-    expected = sim.provenance()["expected_shares"]
+    expected = sim.setting.provenance()["expected_shares"]
     delivered = np.zeros(2)
     rounds = 400
     for number in range(1, rounds + 1):
-        sim.round = number - 1
+        sim.state.round = number - 1
         plan = sim.plan()
-        receptions = sim.channel.receive(plan.links, plan.signals, None)
+        receptions = sim.setting.channel.receive(plan.links, plan.signals, None)
         for sent, count in zip(plan.signals, receptions.decoded.tolist(), strict=True):
             for segment in sent.segments_decoded(count):
                 delivered[segment] += 1

@@ -46,7 +46,7 @@ def experiment(training, **changes):
 
 def schedules(sim, number):
     """Those of all devices; they are asked the same in every round."""
-    workload = Workload(sim.experiment, sim.dataset, sim.partition)
+    workload = Workload(sim.experiment, sim.setting.dataset, sim.setting.partition)
     tasks = sim.plan().tasks
     assert len(tasks) == sim.experiment.federation.devices
     return workload.schedules(number, tasks)
@@ -78,7 +78,7 @@ def test_images_and_multiply_adds_are_those_of_the_batches_taken(
     counts = walked(sim, 1)
     work = 0
     for seen in counts:
-        for count, per_image in zip(seen, sim.multiply_adds, strict=True):
+        for count, per_image in zip(seen, sim.setting.multiply_adds, strict=True):
             work += 3 * count * per_image
     assert line["multiply_adds"] == work
     # an image counts once however many widths it trained; the widest is in every step
@@ -101,7 +101,7 @@ def test_the_images_of_a_round_are_known_before_it(lesson):
             planned_images(
                 sim.experiment.training,
                 task.work,
-                int(sim.partition.sizes[task.device]),
+                int(sim.setting.partition.sizes[task.device]),
                 width_count=len(FOUR),
                 seed=sim.experiment.seed,
                 round=number,
@@ -139,7 +139,8 @@ def test_what_is_reported_is_what_passed_through_the_network(lesson, monkeypatch
     passed = [CountsImages.passed[width] for width in FOUR]
     assert line["images"] == passed[-1]
     assert line["multiply_adds"] == 3 * sum(
-        count * per_image for count, per_image in zip(passed, sim.multiply_adds, strict=True)
+        count * per_image
+        for count, per_image in zip(passed, sim.setting.multiply_adds, strict=True)
     )
 
 

@@ -93,7 +93,7 @@ def test_a_run_with_an_own_network_is_loaded_with_one_of_its_shape(tmp_path):
 
 def test_a_run_without_a_checkpoint_has_rounds_and_no_network(tmp_path):
     sim = slimfl.Simulation(slimfl.run(**SMALL).experiment)
-    RunFolder.create(tmp_path / "begun", sim.experiment, sim.provenance())
+    RunFolder.create(tmp_path / "begun", sim.experiment, sim.setting.provenance())
     loaded = slimfl.load(tmp_path / "begun")
     assert loaded.lines == []
     assert "0 of 3 rounds: not tested" in repr(loaded)
@@ -105,12 +105,12 @@ def test_a_run_without_a_checkpoint_has_rounds_and_no_network(tmp_path):
 def test_a_width_on_its_own_is_a_plain_module_that_scores_the_same(run, width):
     alone = run.at(width)
     sim = slimfl.Simulation(run.experiment)
-    mean, deviation = sim.dataset.normalisation("standard")
+    mean, deviation = sim.setting.dataset.normalisation("standard")
     images = (
-        torch.from_numpy(sim.dataset.test.images) / 255 - torch.from_numpy(mean)
+        torch.from_numpy(sim.setting.dataset.test.images) / 255 - torch.from_numpy(mean)
     ) / torch.from_numpy(deviation)
     answers = alone(images.permute(0, 3, 1, 2)).argmax(1)
-    right = (answers == torch.from_numpy(sim.dataset.test.labels)).double().mean()
+    right = (answers == torch.from_numpy(sim.setting.dataset.test.labels)).double().mean()
     name = width if isinstance(width, str) else f"{float(width)}x"
     assert float(right) == pytest.approx(run.final_accuracy[name], abs=1e-9)
     assert not any(type(m).__module__.startswith("slimfl") for m in alone.modules())
@@ -242,7 +242,7 @@ def test_a_resumed_run_stops_early_in_the_same_round(tmp_path):
     assert 3 < len(whole.lines) < 14
     cut = len(whole.lines) - 1
     sim = slimfl.Simulation(whole.experiment)
-    folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.provenance())
+    folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, until=cut)
     assert len(slimfl.resume(tmp_path / "cut").lines) == len(whole.lines)
 
@@ -277,7 +277,7 @@ class Namesake:
     ("given", "words"),
     [
         ({"method": 3}, r"method= takes .*, and this is of type int, without name, evaluates"),
-        ({"method": Namesake()}, "without evaluates, assign, initial_state, aggregate$"),
+        ({"method": Namesake()}, "without evaluates, assign, start, merge$"),
         (
             {"channel": 3.5},
             r"channel= takes .*, and this is of type float, without needs_payload, start",

@@ -11,7 +11,7 @@ from torch import nn
 import slimfl
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
 from slimfl.experiment import RadioSection, build
-from slimfl.methods import Assignment, SlimFL
+from slimfl.methods import Merge, SlimFL, Work
 from slimfl.nn import slimmable
 from slimfl.radio import OutageChannel, outage_channel
 from slimfl.report import write_report
@@ -86,13 +86,13 @@ class Narrow:
         return (0,)
 
     def assign(self, device, round, random):
-        return Assignment((0,), ((0,),))
+        return Work((0,), ((0,),))
 
-    def initial_state(self, model):
+    def start(self, model):
         return {}
 
-    def aggregate(self, model, state, arrivals):
-        return arrivals.mean(), state
+    def merge(self, mean, state):
+        return Merge(mean, state)
 
 
 def dataset(label=0):
@@ -228,10 +228,10 @@ def test_what_is_named_is_not_taken_for_own(tmp_path):
     experiment = build({"rounds": 1, "data": {"dataset": "synthetic", "train_samples": 100}})
     for data in (load_section(experiment.data), None):
         sim = slimfl.Simulation(experiment, dataset=data, method=SlimFL((0.5, 1.0)))
-        assert sim.provenance()["own"] == {}
+        assert sim.setting.provenance()["own"] == {}
         assert sim.experiment.data.dataset == "synthetic"
     cut = slimfl.Simulation(experiment, dataset=load("synthetic"))  # all samples, not 100
-    assert list(cut.provenance()["own"]) == ["dataset"]
+    assert list(cut.setting.provenance()["own"]) == ["dataset"]
 
 
 def test_an_own_method_cannot_pass_for_a_built_in_one():
@@ -243,7 +243,7 @@ def test_an_own_method_cannot_pass_for_a_built_in_one():
 def test_a_run_says_which_method_it_ran_however_it_was_begun(tmp_path):
     experiment = build({"rounds": 1, "data": {"dataset": "synthetic"}, "training": {"steps": 1}})
     sim = slimfl.Simulation(experiment, method=Narrow())
-    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.provenance())
+    folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder)
     assert folder.experiment().method == "narrow"
 

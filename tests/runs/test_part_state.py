@@ -9,11 +9,11 @@ import slimfl
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
 from slimfl.experiment import build
-from slimfl.methods import SlimFL
+from slimfl.methods import Merge, SlimFL
 from slimfl.round import Simulation
+from slimfl.round.parts import Kept
 from slimfl.runs.storage import checkpoint
 from slimfl.runs.storage.checkpoint import Checkpoint
-from slimfl.runs.storage.part_state import checked_state
 
 DATASET = synthetic(train=200, test=50, size=6)
 
@@ -26,7 +26,7 @@ def test_whole_and_real_numbers_come_back_as_they_were(dtype, tmp_path):
     values = np.random.default_rng(0).integers(0, 100, (3, 4)).astype(dtype)
     if values.dtype.kind == "f":
         values /= 7
-    state = checked_state("method 'x'", {"table": values.T, "number": values[1, 1], "none": []})
+    state = Kept("x", {"table": values.T, "number": values[1, 1], "none": []}).state()
     checkpoint.write(tmp_path, Checkpoint(1, state, {}))
     read = checkpoint.newest(tmp_path).tensors
     assert read["table"].dtype == values.dtype
@@ -43,13 +43,13 @@ def test_whole_and_real_numbers_come_back_as_they_were(dtype, tmp_path):
 )
 def test_what_checkpoints_cannot_hold_is_refused_with_a_way_out(value):
     with pytest.raises(RequestError, match=r"'here' of type .* two\s+arrays|'here' of type"):
-        checked_state("method 'x'", {"here": value})
+        Kept("method 'x'", {"here": value})
 
 
 @pytest.mark.parametrize("state", [None, [1], {3: np.ones(2)}])
 def test_a_state_is_a_dictionary_of_names(state):
     with pytest.raises(RequestError, match="not a dictionary"):
-        checked_state("method 'x'", state)
+        Kept("method 'x'", state)
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,22 @@ class Growing(SlimFL):
     name: str = "growing"
     what: str = "state"
 
-    def initial_state(self, model):
+    def start(self, model):
         return {"seen": np.zeros(1)}
 
-    def aggregate(self, model, state, arrivals):
-        mean, longer = arrivals.mean(), np.append(state["seen"], 1.0)
+    def merge(self, mean, state):
         if self.what == "state":
-            return mean, {"seen": longer}
-        return mean[:-1], state
+            return Merge(mean, {"seen": np.append(state["seen"], 1.0)})
+        return Shorter(mean, state)
+
+
+class Shorter(Merge):
+    def result(self):
+        return self.mean.result()[:-1], self.state
 
 
 @pytest.mark.parametrize(
-    ("what", "words"), [("state", r"\(1,\).*\(2,\)"), ("model", "a model of shape")]
+    ("what", "words"), [("state", r"\[1\].*\[2\]"), ("model", "a model of shape")]
 )
 def test_what_changes_its_shape_is_named_and_nothing_of_the_round_stays(what, words):
     experiment = build({"rounds": 2, "training": {"steps": 1}, "engine": "torch"})
@@ -88,9 +92,13 @@ class Double(SlimFL):
 
     name: str = "double"
 
-    def aggregate(self, model, state, arrivals):
-        wide = np.repeat(arrivals.mean().astype(np.float64), 2)
-        return wide[::2], state
+    def merge(self, mean, state):
+        return Wide(mean, state)
+
+
+class Wide(Merge):
+    def result(self):
+        return np.repeat(self.mean.result().astype(np.float64), 2)[::2], self.state
 
 
 @pytest.mark.parametrize("engine", ["torch", "native"])

@@ -38,7 +38,9 @@ def ran(tmp_path_factory):
     )  # fmt: skip
     simulation = Simulation(experiment)
     folder = RunFolder.create(
-        tmp_path_factory.mktemp("record") / "run", simulation.experiment, simulation.provenance()
+        tmp_path_factory.mktemp("record") / "run",
+        simulation.experiment,
+        simulation.setting.provenance(),
     )
     return run(simulation, folder), folder
 

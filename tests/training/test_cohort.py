@@ -13,7 +13,7 @@ from slimfl.training import (
     CohortTrainer,
     Images,
     LocalTrainer,
-    LocalWork,
+    Work,
     cohort_key,
     local_schedule,
 )
@@ -75,7 +75,7 @@ def test_equals_one_device_after_the_other(network, optimiser, algorithm, order,
     alone, together = LocalTrainer(net, WIDTHS, section), CohortTrainer(network(), WIDTHS, section)
     states_alone, states_together = [None] * 3, [None] * 3
     for round in (1, 2):  # the second round starts from the optimiser states of the first
-        made = schedules(section, LocalWork(widths), round)
+        made = schedules(section, Work(widths), round)
         one = [alone.train(start, w, IMAGES, s) for w, s in zip(made, states_alone, strict=True)]
         all_ = together.train(start, made, IMAGES, states_together)
         states_alone = [state for _, state, _ in one]
@@ -92,7 +92,7 @@ def test_equals_one_device_after_the_other(network, optimiser, algorithm, order,
 
 def test_lessons_of_another_shape_have_another_key():
     section = TrainingSection(epochs=1, batch_size=8)
-    all_widths, one = LocalWork((0, 1, 2)), LocalWork((2,))
+    all_widths, one = Work((0, 1, 2)), Work((2,))
     first, second, _ = schedules(section, all_widths, 1)
     assert cohort_key(first, None) == cohort_key(second, None)
     assert cohort_key(first, None) != cohort_key(schedules(section, one, 1)[0], None)
@@ -105,8 +105,8 @@ def test_lessons_of_another_shape_have_another_key():
 def test_lessons_with_other_weights_or_learning_rates_have_another_key():
     """The cohort takes both from its first device."""
     section = TrainingSection(epochs=1, batch_size=8)
-    first = schedules(section, LocalWork((0, 1, 2)), 1)[0]
-    weighted = schedules(section, LocalWork((0, 1, 2), weights=(0.0, 0.5, 0.5)), 1)[0]
+    first = schedules(section, Work((0, 1, 2)), 1)[0]
+    weighted = schedules(section, Work((0, 1, 2), weights=(0.0, 0.5, 0.5)), 1)[0]
     assert cohort_key(first, None) != cohort_key(weighted, None)
     slower = replace(first, learning_rates=first.learning_rates / 2)
     assert cohort_key(first, None) != cohort_key(slower, None)

@@ -11,7 +11,7 @@ from torch import nn
 from slimfl.data import Samples
 from slimfl.experiment import TrainingSection
 from slimfl.nn import at_width, flatten, segments, slimmable
-from slimfl.training import Images, LocalTrainer, LocalWork, local_schedule
+from slimfl.training import Images, LocalTrainer, Work, local_schedule
 
 TWO, FOUR = (0.5, 1.0), (0.25, 0.5, 0.75, 1.0)
 OPTIMISERS = {
@@ -30,7 +30,7 @@ def make_schedule(section, widths=TWO, trained=None, round=1, device=0):
     trained = tuple(range(len(widths))) if trained is None else trained
     return local_schedule(
         section,
-        LocalWork(trained),
+        Work(trained),
         np.arange(40),
         width_count=len(widths),
         rounds=4,

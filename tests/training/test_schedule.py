@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slimfl.errors import RequestError
 from slimfl.experiment import TrainingSection
-from slimfl.training import LocalWork, learning_rates, local_schedule, planned_images
+from slimfl.training import Work, learning_rates, local_schedule, planned_images
 
 HELD = np.arange(100, 123)
 
@@ -17,7 +17,7 @@ HELD = np.arange(100, 123)
 def make(held=HELD, widths=(0, 1), width_count=2, round=1, device=0, seed=0, rounds=10, **values):
     return local_schedule(
         TrainingSection(**values),
-        LocalWork(tuple(widths)),
+        Work(tuple(widths)),
         held,
         width_count=width_count,
         rounds=rounds,
@@ -206,12 +206,12 @@ def test_less_effort_is_the_beginning_of_the_whole_work(count, batch_size, epoch
     held = np.arange(count)
     section = TrainingSection(batch_size=batch_size, epochs=epochs)
     common = {"width_count": 2, "rounds": 9, "seed": 3, "round": 2, "device": 1}
-    whole = local_schedule(section, LocalWork((0, 1)), held, **common)
-    part = local_schedule(section, LocalWork((0, 1), effort=effort), held, **common)
+    whole = local_schedule(section, Work((0, 1)), held, **common)
+    part = local_schedule(section, Work((0, 1), effort=effort), held, **common)
     assert part.steps == max(1, round(effort * whole.steps))
     assert batches(part) == batches(whole)[: part.steps]
     planned = planned_images(
-        section, LocalWork((0, 1), effort=effort), count,
+        section, Work((0, 1), effort=effort), count,
         width_count=2, seed=3, round=2, device=1,
     )  # fmt: skip
     assert planned.tolist() == part.images_seen.tolist() == [len(part.samples)] * 2
@@ -220,12 +220,12 @@ def test_less_effort_is_the_beginning_of_the_whole_work(count, batch_size, epoch
 @pytest.mark.parametrize("effort", [0.0, -0.5, 1.01, math.nan, math.inf])
 def test_an_effort_that_is_no_part_is_refused(effort):
     with pytest.raises(RequestError, match="above 0, at most 1"):
-        LocalWork((0,), effort=effort)
+        Work((0,), effort=effort)
 
 
 def test_the_theorems_schedule_needs_whole_work():
     with pytest.raises(RequestError, match="choose another schedule"):
         local_schedule(
-            TrainingSection(schedule="theorem1"), LocalWork((0, 1), effort=0.5), HELD,
+            TrainingSection(schedule="theorem1"), Work((0, 1), effort=0.5), HELD,
             width_count=2, rounds=1, seed=0, round=1, device=0,
         )  # fmt: skip

@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from slimfl.devices import Device
 from slimfl.errors import RequestError
-from slimfl.methods import Arrivals, Assignment, Random, RunningMean, State
+from slimfl.methods import Arrival, Merge, Random, RunningMean, State, Work
 from slimfl.nn import SlimBatchNorm2d, Vector, build, segments
+
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ class NeFL:
         """All widths."""
         return tuple(range(len(self.widths)))
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """One width, drawn for this device and round, in one message."""
         narrowest = max(0, device.max_width - self.reach)
         width = int(random().integers(narrowest, device.max_width + 1))
-        return Assignment((width,), messages=(tuple(range(width + 1)),))
+        return Work((width,), messages=(tuple(range(width + 1)),))
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """The server remembers nothing but the model."""
         if len(self.voices[-1][0]) != len(model):
             raise RequestError(
@@ -56,20 +58,12 @@ class NeFL:
             )
         return {}
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+    def merge(self, mean: RunningMean, state: State) -> Merge:
         """The mean of every parameter over the devices that may speak for it."""
-        mean = RunningMean(model)
-        sizes = [len(block) for block, _ in self.voices]
-        for arrival in arrivals:
-            count = len(model[arrival.where])
-            if count not in sizes:  # what arrived earlier is mixed from several widths
-                raise RequestError('nefl merges whole blocks: set federation.absent = "skip"')
-            width = sizes.index(count)
-            mean.add(arrival.parameters, self.voices[width][1], arrival.weight)
-        return mean.result(), state
+        return NeFLMerge(mean, state, self.voices)
 
     @cached_property
-    def voices(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def voices(self) -> list[tuple[Places, Places]]:
         """For every width its block, and that without the normalisation of other widths."""
         given = {"in_channels": self.in_channels, "classes": self.classes, "widths": self.widths}
         network = build(self.network, {}, **given)
@@ -82,3 +76,20 @@ class NeFL:
         holder, cut = np.concatenate(marks), segments(network, self.widths)
         blocks = [np.flatnonzero(cut.mask(width)) for width in self.widths]
         return [(b, b[np.isin(holder[b], (-1, width))]) for width, b in enumerate(blocks)]
+
+
+class NeFLMerge(Merge):
+    """Takes of every block what its width may speak for."""
+
+    def __init__(
+        self, mean: RunningMean, state: State, voices: list[tuple[Places, Places]]
+    ) -> None:
+        super().__init__(mean, state)
+        self.voices = {len(block): own for block, own in voices}
+
+    def add(self, arrival: Arrival) -> None:
+        """Add the part of a block that is not of other widths."""
+        count = len(self.mean.last[arrival.where])
+        if count not in self.voices:  # what arrived earlier is mixed from several widths
+            raise RequestError('nefl merges whole blocks: set federation.absent = "skip"')
+        self.mean.add(arrival.parameters, self.voices[count], arrival.weight)

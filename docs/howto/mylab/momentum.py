@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimfl.devices import Device
-from slimfl.methods import Arrivals, Assignment, Random, State
+from slimfl.methods import Merge, Random, RunningMean, State, Work
 from slimfl.nn import Vector
 
 
@@ -23,20 +23,32 @@ class CappedMomentum:
         """All widths are tested."""
         return tuple(range(len(self.widths)))
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """One message per segment that the device can train."""
         widest = 0 if device.id < self.weak else device.max_width
         widths = tuple(range(widest + 1))
-        return Assignment(widths, messages=tuple((segment,) for segment in widths))
+        return Work(widths, messages=tuple((segment,) for segment in widths))
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """The velocity of every parameter."""
         return {"velocity": np.zeros_like(model)}
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+    def merge(self, mean: RunningMean, state: State) -> Merge:
+        """The mean of what arrives, and a step along the sum of changes."""
+        return MomentumStep(mean, state, self.momentum)
+
+
+class MomentumStep(Merge):
+    """One round at the server."""
+
+    def __init__(self, mean: RunningMean, state: State, momentum: float) -> None:
+        super().__init__(mean, state)
+        self.momentum = momentum
+
+    def result(self) -> tuple[Vector, State]:
         """A parameter that no device delivered does not change."""
-        change = arrivals.mean() - model
-        heard = change != 0
-        velocity = state["velocity"].copy()
-        velocity[heard] = self.momentum * velocity[heard] + change[heard]
-        return np.where(heard, model + velocity, model), {"velocity": velocity}
+        model, velocity = self.mean.last, self.state["velocity"].copy()
+        change = self.mean.result() - model
+        arrived = change != 0
+        velocity[arrived] = self.momentum * velocity[arrived] + change[arrived]
+        return np.where(arrived, model + velocity, model), {"velocity": velocity}

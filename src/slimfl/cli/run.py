@@ -302,8 +302,8 @@ def _checked(planned: dict[str, "Experiment"]) -> tuple[dict[str, str], list[str
     texts, engines = {}, []
     for name, one in planned.items():
         sim = Simulation(one, dataset=shared_dataset(one))
-        texts[name] = config.dump(sim.experiment, **sim.provenance())
-        engines.append(sim.engine_reason)
+        texts[name] = config.dump(sim.experiment, **sim.setting.provenance())
+        engines.append(sim.setting.engine_reason)
     return texts, list(dict.fromkeys(engines))
 
 
@@ -431,7 +431,7 @@ def _carry_out(
                 carry_out(folder, superlink, callbacks)
                 continue
             sim = Simulation(experiment, dataset=shared_dataset(experiment))
-            sim.check_provenance(folder.provenance())
+            sim.setting.check_provenance(folder.provenance())
             run_simulation(sim, folder, callbacks)
 
 

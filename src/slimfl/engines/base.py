@@ -16,7 +16,7 @@ from slimfl.engines.device_states import DeviceStates
 from slimfl.experiment import Experiment
 from slimfl.nn import Vector
 from slimfl.rng import generators
-from slimfl.training import LocalSchedule, LocalWork, local_schedule
+from slimfl.training import LocalSchedule, Work, local_schedule
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Task:
     """One device that trains in a round."""
 
     device: int
-    work: LocalWork
+    work: Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Engine(Protocol):
     states: DeviceStates
     """Optimiser states that devices keep between rounds."""
 
-    def supports(self, work: LocalWork) -> str | None:
+    def supports(self, work: Work) -> str | None:
         """Why this engine cannot do the work; None if it can."""
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:

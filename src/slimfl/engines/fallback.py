@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from slimfl.engines.base import Engine, Outcome, Score, Task
 from slimfl.nn import Vector
-from slimfl.training import LocalWork
+from slimfl.training import Work
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class EngineWithFallback:
             self._second = self._make_second()
         return self._second
 
-    def supports(self, work: LocalWork) -> str | None:
+    def supports(self, work: Work) -> str | None:
         """Everything that either engine supports."""
         return self.first.supports(work) and self.second.supports(work)
 

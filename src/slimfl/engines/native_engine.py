@@ -17,7 +17,7 @@ from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
 from slimfl.experiment.naming import NO_OPTIONS
 from slimfl.nn import FlatOrders, ULMobileNet, Vector, put_back
-from slimfl.training import LocalSchedule, LocalWork, OptimiserState, configured_step
+from slimfl.training import LocalSchedule, OptimiserState, Work, configured_step
 
 #: Devices per thread and wave: enough to balance their sizes, few enough to keep in memory.
 WAVE = 32
@@ -84,7 +84,7 @@ class NativeEngine:
             "weight_decay": section.weight_decay,
         }
 
-    def supports(self, work: LocalWork) -> str | None:
+    def supports(self, work: Work) -> str | None:
         """The steps that are written in C++."""
         asked = work.step or configured_step(self.workload.experiment.training)
         one_width = work.step == "one-width" or (work.step is None and len(work.widths) == 1)
@@ -100,7 +100,7 @@ class NativeEngine:
         """Train in waves; devices of a wave with the same step share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):
             wave = tasks[begin : begin + WAVE * self.threads]
-            alike: dict[LocalWork, list[Task]] = {}
+            alike: dict[Work, list[Task]] = {}
             for task in wave:
                 alike.setdefault(_shared(task.work), []).append(task)
             updates: dict[int, Update] = {}
@@ -110,7 +110,7 @@ class NativeEngine:
                 yield updates.pop(task.device)
 
     def _train_alike(
-        self, round: int, start: Vector, work: LocalWork, tasks: Sequence[Task]
+        self, round: int, start: Vector, work: Work, tasks: Sequence[Task]
     ) -> dict[int, Update]:
         schedules = self.workload.schedules(round, tasks)
         orders = [task.work.channels for task in tasks]
@@ -248,14 +248,14 @@ def _needed(
     return Samples(train.images[used], train.labels[used]), parts
 
 
-def _shared(work: LocalWork) -> LocalWork:
+def _shared(work: Work) -> Work:
     """What devices of one call have in common: not how long they train, nor on which channels."""
     if work.channels is None and work.effort == 1:
         return work
     return replace(work, channels=None, effort=1.0)
 
 
-def _native_step(schedule: LocalSchedule, work: LocalWork) -> dict[str, Any]:
+def _native_step(schedule: LocalSchedule, work: Work) -> dict[str, Any]:
     """The schedule's step as arguments of the native module."""
     if schedule.step == "one-width":
         return {"algorithm": "width", "mode": "accumulate", "width_index": work.widths[-1]}

@@ -38,8 +38,8 @@ from slimfl.training import (
     Images,
     LocalSchedule,
     LocalTrainer,
-    LocalWork,
     OptimiserState,
+    Work,
     cohort_key,
     is_random,
 )
@@ -87,7 +87,7 @@ class TorchEngine:
         self.test_images = Images(workload.dataset.test, mean, deviation, device)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
 
-    def supports(self, work: LocalWork) -> None:
+    def supports(self, work: Work) -> None:
         """Any work."""
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:

@@ -19,6 +19,7 @@ from slimfl.experiment.sections import (
     RadioSection,
     Section,
     ServerSection,
+    StageSection,
     TimeSection,
     TrainingSection,
 )
@@ -28,7 +29,15 @@ from slimfl.experiment.sections.radio import MOST_RATE
 OWN = "own"
 
 #: Keys whose value names a part: built-in or `package.module:Name`, see `experiment.naming`.
-NAMES = ("method", "model.name", "training.algorithm", "radio.model", "data.dataset", "callbacks")
+NAMES = (
+    "method",
+    "model.name",
+    "training.algorithm",
+    "radio.model",
+    "data.dataset",
+    "callbacks",
+    "stages",
+)
 
 
 class Experiment(Section):
@@ -49,6 +58,9 @@ class Experiment(Section):
     callbacks: tuple[CallbackSection, ...] = ()
     """Callbacks that watch the run and may end it, each with a `name` (`early-stopping` or
     `package.module:Name`) with `options`."""
+    stages: tuple[StageSection, ...] = ()
+    """What happens to an upload between the device and the server, besides the radio: each a `name`
+    (`package.module:Name`) with `options`, in the order in which a device applies them."""
     track: tuple[Literal["tensorboard", "mlflow", "wandb"], ...] = ()
     """Trackers that also get the metrics; each needs the extra with its name."""
     data: DataSection = Field(default_factory=DataSection)

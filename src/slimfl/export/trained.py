@@ -22,8 +22,7 @@ from slimfl.experiment import Experiment
 from slimfl.nn import build, flatten, load_flat, standalone
 from slimfl.round import RunFolder
 from slimfl.runs import own
-from slimfl.runs.storage.fitting import KEPT, check_fits
-from slimfl.runs.storage.part_state import shapes
+from slimfl.runs.storage.checkpoint import check_fits
 from slimfl.runs.storage.run_folder import resume_command
 
 #: Images per forward pass in evaluation.
@@ -105,8 +104,7 @@ def load_trained(
         initialisation=experiment.model.initialisation,
         seed=experiment.seed,
     )
-    kept = {name: value for name, value in checkpoint.tensors.items() if name.startswith(KEPT)}
-    check_fits(checkpoint, experiment, dataset.checksum, len(flatten(network)), shapes(kept))
+    check_fits(checkpoint, experiment, dataset.checksum, [len(flatten(network))])
     weights = checkpoint.tensors["global"]
     if not np.isfinite(weights).all():
         raise RequestError(

@@ -24,7 +24,7 @@ from slimfl.flower.messages import (
     parameters_record,
 )
 from slimfl.nn import Vector
-from slimfl.training import LocalWork
+from slimfl.training import Work
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class FlowerEngine:
         """The outcome of an order that was not answered in time."""
         return Missing(device, f"it did not answer within {self.section.round_timeout_s:g} s")
 
-    def supports(self, work: LocalWork) -> str | None:
+    def supports(self, work: Work) -> str | None:
         """What the engine on a device supports."""
         return self.local.supports(work)
 

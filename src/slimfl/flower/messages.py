@@ -19,7 +19,7 @@ from slimfl.data import Moments
 from slimfl.engines.base import Task, Update
 from slimfl.experiment import TrainingSection
 from slimfl.nn import Vector
-from slimfl.training import LocalWork, OptimiserState, local_steps, state_shapes
+from slimfl.training import OptimiserState, Work, local_steps, state_shapes
 
 ARRAYS, STATE, CONFIG = "arrays", "optimiser-state", "config"
 PARAMETERS = "parameters"
@@ -247,21 +247,21 @@ def _counts(values: object) -> NDArray[np.int64]:
     return np.array([_whole(value) for value in values], np.int64)
 
 
-def _work(work: dict[str, Any]) -> LocalWork:
+def _work(work: dict[str, Any]) -> Work:
     """The work of an order, with the types of its fields."""
     weights, channels = work["weights"], work["channels"]
-    return LocalWork(
+    return Work(
         tuple(_whole(width) for width in work["widths"]),
-        work["step"],
-        work["options"],
-        str(work["visit"]),
-        None if weights is None else tuple(float(weight) for weight in weights),
-        None if channels is None else (str(channels[0]), _whole(channels[1])),
-        float(work["effort"]),
+        step=work["step"],
+        options=work["options"],
+        visit=str(work["visit"]),
+        weights=None if weights is None else tuple(float(weight) for weight in weights),
+        channels=None if channels is None else (str(channels[0]), _whole(channels[1])),
+        effort=float(work["effort"]),
     )
 
 
-def _possible(update: Update, work: LocalWork, training: TrainingSection, width_count: int) -> bool:
+def _possible(update: Update, work: Work, training: TrainingSection, width_count: int) -> bool:
     """True if a device that trained these widths can have seen this many images at each.
 
     The order says how many steps there were. The widest takes part in every step, so no width saw

@@ -22,8 +22,7 @@ from slimfl.flower.engine import FlowerEngine
 from slimfl.flower.messages import Order, parameters_record, read_parameters
 from slimfl.methods import Method
 from slimfl.radio import Channel
-from slimfl.round import RoundRecord, Simulation
-from slimfl.round.plan import Plan
+from slimfl.round import Plan, RoundRecord, Simulation
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ class SlimFLStrategy(Strategy):
     ) -> Iterable[Message]:
         """An order for every connected device that takes part in the round."""
         sim = self.simulation
-        sim.global_model, sim.round = read_parameters(arrays), server_round - 1
+        sim.state.model, sim.state.round = read_parameters(arrays), server_round - 1
         self._plan = sim.plan()
         tasks = self._plan.tasks
         nodes = self.engine.quorum(server_round, tasks)
@@ -102,7 +101,7 @@ class SlimFLStrategy(Strategy):
         except RunError as error:
             log.warning("%s", error)
             # the round is over for the channel as well: advance its state
-            self.simulation.channel_state = self._plan.channel_state
+            self.simulation.state.channel.arrays = self._plan.channel_state
             return None, None
         line = self.simulation.collect(self._plan, iter(outcomes))
         self.lines.append(line)

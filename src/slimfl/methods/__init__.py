@@ -4,8 +4,8 @@ One short file per method, each like its paper's pseudo-code. The round loop is 
 `slimfl.round`.
 """
 
-from slimfl.methods.arrivals import Arrival, Arrivals, OnSums, Positions, RunningMean
-from slimfl.methods.method import Assignment, Method, Random, State, full_assignment
+from slimfl.methods.merging import Arrival, Merge, Positions, RunningMean, State
+from slimfl.methods.method import Method, Random, full_work
 from slimfl.methods.names import (
     RIVALS,
     VANILLA_ALL,
@@ -19,16 +19,15 @@ from slimfl.methods.names import (
 from slimfl.methods.server_optimiser import ServerOptimiser
 from slimfl.methods.slimfl import SlimFL
 from slimfl.methods.vanilla import Vanilla
+from slimfl.training import Work
 
 __all__ = [
     "RIVALS",
     "VANILLA_ALL",
     "VANILLA_PAPER",
     "Arrival",
-    "Arrivals",
-    "Assignment",
+    "Merge",
     "Method",
-    "OnSums",
     "Positions",
     "Random",
     "RunningMean",
@@ -36,8 +35,9 @@ __all__ = [
     "SlimFL",
     "State",
     "Vanilla",
+    "Work",
     "expand",
-    "full_assignment",
+    "full_work",
     "method",
     "method_names",
     "vanilla_all_name",

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
-from slimfl.methods.method import Assignment, Random
+from slimfl.methods.method import Random
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class FjORD(HeteroFL):
 
     name: str = "fjord"
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """Train any width up to the device's, then send the whole block."""
         block = tuple(range(device.max_width + 1))
-        return Assignment(
+        return Work(
             block,
             messages=(block,),
             step="slimtrain-accumulate",  # with one width per batch, this is the loss of that width
@@ -43,10 +44,10 @@ class FjORDWithDistillation(HeteroFL):
 
     name: str = "fjord-kd"
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """The widest and one other width, or only the widest if it was drawn."""
         block = tuple(range(device.max_width + 1))
-        return Assignment(
+        return Work(
             block,
             messages=(block,),
             step="sustrain",

@@ -16,35 +16,21 @@ same loss.
 from dataclasses import dataclass
 
 from slimfl.devices import Device
-from slimfl.methods.arrivals import Arrivals
-from slimfl.methods.method import Assignment, Random, State
-from slimfl.nn import Vector
+from slimfl.methods.method import Random
+from slimfl.methods.slimfl import SlimFL
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
-class HeteroFL:
+class HeteroFL(SlimFL):
     """A device trains its widest width alone and sends it whole, with all the power."""
 
-    widths: tuple[float, ...]
-    missing: str = "keep"
     name: str = "heterofl"
 
-    def evaluates(self) -> tuple[int, ...]:
-        """All widths."""
-        return tuple(range(len(self.widths)))
-
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """One width, one message that carries all its segments."""
         block = tuple(range(device.max_width + 1))
-        return Assignment((device.max_width,), messages=(block,))
-
-    def initial_state(self, model: Vector) -> State:
-        """No state but the model."""
-        return {}
-
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """The mean of every parameter over the devices that delivered it."""
-        return arrivals.mean(self.missing), state
+        return Work((device.max_width,), messages=(block,))
 
 
 @dataclass(frozen=True)
@@ -56,7 +42,7 @@ class SHeteroFL(HeteroFL):
 
     name: str = "sheterofl"
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """All widths, one message."""
         block = tuple(range(device.max_width + 1))
-        return Assignment(block, messages=(block,))
+        return Work(block, messages=(block,))

@@ -88,7 +88,7 @@ def method(
             f"there is no method {name!r} for these widths{hint}; choose from {known}, name your "
             "own as package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
         )
-    maker = resolve("method", name, {}, lambda made: hasattr(made, "aggregate"))
+    maker = resolve("method", name, {}, lambda made: hasattr(made, "merge"))
     made: Method = construct(
         "method",
         name,

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
-from slimfl.methods.method import Assignment, Random
+from slimfl.methods.method import Random
 from slimfl.nn import ChannelOrder
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,11 @@ class FedRolex(HeteroFL):
         """Only the full width."""
         return (len(self.widths) - 1,)
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """The device's widest width of the network in this round's order of channels."""
         block = tuple(range(device.max_width + 1))
         order = self.order(round, random)
-        return Assignment((device.max_width,), messages=(block,), channels=order)
+        return Work((device.max_width,), messages=(block,), channels=order)
 
     def order(self, round: int, random: Random) -> ChannelOrder:
         """The window starts at the first channel in the first round."""

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from slimfl.devices import Device
 from slimfl.experiment import ServerSection
-from slimfl.methods.arrivals import Arrivals, Positions
-from slimfl.methods.method import Assignment, Method, Random, State
+from slimfl.methods.merging import Arrival, Merge, Positions, RunningMean, State
+from slimfl.methods.method import Method, Random
 from slimfl.nn import Vector
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -43,44 +44,67 @@ class ServerOptimiser:
         """As the method."""
         return self.inner.evaluates()
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """As the method."""
         return self.inner.assign(device, round, random)
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """The method's state, and the moments of every parameter."""
         own: State = {"server/m": np.zeros_like(model)}
         if self.section.optimiser == "adam":
             own |= {"server/v": np.zeros_like(model), "server/t": np.zeros(len(model), np.int32)}
-        return self.inner.initial_state(model) | own
+        return self.inner.start(model) | own
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
-        """One step of the server's optimiser where something arrived."""
+    def merge(self, mean: RunningMean, state: State) -> Merge:
+        """The method's own merge, and one step of the server's optimiser at its end."""
         own = {name: value.copy() for name, value in state.items() if name.startswith("server/")}
         others = {name: value for name, value in state.items() if name not in own}
-        merged, others = self.inner.aggregate(model, others, arrivals)
-        heard = arrivals.heard if arrivals.heard is not None else merged != model
-        result = model.copy()
-        result[heard] = model[heard] + self._step(own, heard, (merged - model)[heard])
-        if self.measured is not None:
-            result[self.measured] = merged[self.measured]
-        return result, others | own
+        return _ServerStep(self, self.inner.merge(mean, others), mean, own)
 
-    def _step(self, own: State, heard: NDArray[np.bool_], change: Vector) -> Vector:
-        section, m = self.section, own["server/m"]
+
+class _ServerStep(Merge):
+    """A step along the change that the method would make, where something arrived."""
+
+    def __init__(
+        self, optimiser: ServerOptimiser, inner: Merge, mean: RunningMean, own: State
+    ) -> None:
+        super().__init__(mean, own)
+        self.optimiser, self.inner = optimiser, inner
+
+    @property
+    def uses_the_mean(self) -> bool:
+        return self.inner.uses_the_mean
+
+    def add(self, arrival: Arrival) -> None:
+        self.inner.add(arrival)
+
+    def result(self) -> tuple[Vector, State]:
+        model = self.mean.last
+        merged, others = self.inner.result()
+        arrived = self.mean.weights() > 0
+        if not self.inner.uses_the_mean:
+            arrived = merged != model
+        result = model.copy()
+        result[arrived] = model[arrived] + self._step(arrived, (merged - model)[arrived])
+        if self.optimiser.measured is not None:
+            result[self.optimiser.measured] = merged[self.optimiser.measured]
+        return result, others | self.state
+
+    def _step(self, where: NDArray[np.bool_], change: Vector) -> Vector:
+        section, m = self.optimiser.section, self.state["server/m"]
         rate = np.float32(section.learning_rate)
         if section.optimiser == "momentum":
-            m[heard] = section.momentum * m[heard] + change
-            moved: Vector = rate * m[heard]
+            m[where] = section.momentum * m[where] + change
+            moved: Vector = rate * m[where]
             return moved
         first, second = section.betas
-        v, t = own["server/v"], own["server/t"]
-        m[heard] = first * m[heard] + (1 - first) * change
-        v[heard] = second * v[heard] + (1 - second) * change**2
-        t[heard] += 1
-        steps = t[heard].astype(np.float64) + 1
+        v, t = self.state["server/v"], self.state["server/t"]
+        m[where] = first * m[where] + (1 - first) * change
+        v[where] = second * v[where] + (1 - second) * change**2
+        t[where] += 1
+        steps = t[where].astype(np.float64) + 1
         unbiased = np.sqrt(1 - second**steps) / (1 - first**steps)
-        step: Vector = (rate * unbiased * m[heard] / (np.sqrt(v[heard]) + section.tau)).astype(
+        step: Vector = (rate * unbiased * m[where] / (np.sqrt(v[where]) + section.tau)).astype(
             np.float32
         )
         return step

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from slimfl.devices import Device
-from slimfl.methods.arrivals import Arrivals
-from slimfl.methods.method import Assignment, Random, State
+from slimfl.methods.merging import Merge, RunningMean, State
+from slimfl.methods.method import Random
 from slimfl.nn import Vector
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,15 @@ class SlimFL:
         """All widths."""
         return tuple(range(len(self.widths)))
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """One message per segment: a poor channel still yields the narrow model."""
         widths = tuple(range(device.max_width + 1))
-        return Assignment(widths, messages=tuple((segment,) for segment in widths))
+        return Work(widths, messages=tuple((segment,) for segment in widths))
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """No state but the model."""
         return {}
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+    def merge(self, mean: RunningMean, state: State) -> Merge:
         """The mean of each segment over the devices that delivered it: equation (6)."""
-        return arrivals.mean(self.missing), state
+        return Merge(mean, state, self.missing)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
-from slimfl.methods.method import Assignment, Random
+from slimfl.methods.method import Random
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class SplitMix(HeteroFL):
 
     name: str = "split-mix"
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """The first base networks in an order that advances every round."""
         block = tuple(range(device.max_width + 1))
-        return Assignment(
+        return Work(
             block,
             messages=(block,),
             step="slimtrain-accumulate",

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
-from slimfl.methods.method import Assignment, Random
+from slimfl.methods.method import Random
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,10 @@ class USNet(HeteroFL):
 
     name: str = "us-net"
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment:
+    def assign(self, device: Device, round: int, random: Random) -> Work:
         """All widths up to the device's by the sandwich rule, in one message."""
         block = tuple(range(device.max_width + 1))
-        return Assignment(
+        return Work(
             block,
             messages=(block,),
             step="ustrain-accumulate",

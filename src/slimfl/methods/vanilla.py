@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from slimfl.devices import Device
-from slimfl.methods.arrivals import Arrivals
-from slimfl.methods.method import Assignment, Random, State
+from slimfl.methods.merging import Merge, RunningMean, State
+from slimfl.methods.method import Random
 from slimfl.nn import Vector
+from slimfl.training import Work
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,16 @@ class Vanilla:
         """The one width."""
         return (self.index,)
 
-    def assign(self, device: Device, round: int, random: Random) -> Assignment | None:
+    def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """The one width on labels, in one message; a device that cannot train it sits out."""
         if device.max_width < self.index:
             return None
-        return Assignment((self.index,), messages=(tuple(range(self.index + 1)),))
+        return Work((self.index,), messages=(tuple(range(self.index + 1)),))
 
-    def initial_state(self, model: Vector) -> State:
+    def start(self, model: Vector) -> State:
         """No state but the model."""
         return {}
 
-    def aggregate(self, model: Vector, state: State, arrivals: Arrivals) -> tuple[Vector, State]:
+    def merge(self, mean: RunningMean, state: State) -> Merge:
         """Federated averaging; the segments of wider widths do not change."""
-        return arrivals.mean(), state
+        return Merge(mean, state)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from slimfl.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from slimfl.round.plan import Plan
     from slimfl.round.simulation import Simulation
-    from slimfl.round.updates import RefusedUpdateError
+    from slimfl.round.stages import Stage
+    from slimfl.round.uploads import Plan, Upload
     from slimfl.runs.callbacks import Callback
     from slimfl.runs.converged import converged_round, convergence
     from slimfl.runs.early_stopping import EarlyStopping
@@ -21,12 +21,12 @@ else:
             "slimfl.runs.callbacks": ["Callback"],
             "slimfl.runs.converged": ["converged_round", "convergence"],
             "slimfl.runs.early_stopping": ["EarlyStopping"],
-            "slimfl.round.plan": ["Plan"],
             "slimfl.runs.loop": ["completed", "finished", "run"],
             "slimfl.round.simulation": ["Simulation"],
             "slimfl.runs.storage.record": ["RoundRecord"],
             "slimfl.runs.storage.run_folder": ["RunFolder"],
-            "slimfl.round.updates": ["RefusedUpdateError"],
+            "slimfl.round.stages": ["Stage"],
+            "slimfl.round.uploads": ["Plan", "Upload"],
         },
     )
 
@@ -34,10 +34,11 @@ __all__ = [
     "Callback",
     "EarlyStopping",
     "Plan",
-    "RefusedUpdateError",
     "RoundRecord",
     "RunFolder",
     "Simulation",
+    "Stage",
+    "Upload",
     "completed",
     "converged_round",
     "convergence",

@@ -1,13 +1,4 @@
-"""Short names for why a device's contribution to a round is missing.
-
-A device that delivered everything it should have sent has no reason.
-"""
-
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from slimfl.round.plan import Plan
+"""Short names for why a device's contribution to a round is missing."""
 
 #: It could not be reached.
 OFFLINE = "offline"
@@ -24,34 +15,13 @@ DEADLINE = "deadline"
 #: Its update was invalid.
 REFUSED = "refused"
 
+#: Its update changed too much, and was bounded.
+CLIPPED = "clipped"
+
+#: `stopped_by` of a run in which no device can work any more.
+NOBODY_LEFT = "no device left"
+
 
 def outage(segment: int) -> str:
     """Segment (from 0) and those after it were not decoded."""
     return f"outage of segment {segment + 1}"
-
-
-def missing(
-    plan: "Plan", rows: Iterable[int], arrived: Iterable[tuple[int, ...]], refused: Iterable[int]
-) -> dict[str, list[int]]:
-    """Devices grouped by the reason why something of theirs is missing.
-
-    Args:
-        plan: The plan of the round.
-        rows: Rows of the plan from which an update came.
-        arrived: The segments decoded from each of these rows.
-        refused: Devices whose update was refused.
-    """
-    reasons = dict(plan.reasons)
-    ids = plan.devices.ids.tolist()
-    silent = {*range(len(ids))}
-    for row, segments in zip(rows, arrived, strict=True):
-        silent.discard(row)
-        sent = plan.signals[row].segments_decoded(len(plan.signals[row].messages))
-        if len(segments) < len(sent):
-            reasons[ids[row]] = outage(sent[len(segments)])
-    reasons |= {ids[row]: NO_ANSWER for row in silent}
-    reasons |= dict.fromkeys(refused, REFUSED)
-    found: dict[str, list[int]] = {}
-    for device in sorted(reasons):
-        found.setdefault(reasons[device], []).append(device)
-    return dict(sorted(found.items()))

@@ -21,7 +21,7 @@ from slimfl.methods import (
     VANILLA_PAPER,
     Method,
     ServerOptimiser,
-    full_assignment,
+    full_work,
     method_names,
 )
 from slimfl.methods import method as method_by_name
@@ -36,8 +36,8 @@ from slimfl.nn import (
 )
 from slimfl.radio import Channel, SignalMaker, build_channel, segment_bits, signal
 from slimfl.round.expected import expected_shares, mean_noise_to_power
-from slimfl.round.filters import Filter
-from slimfl.round.privacy.mechanism import Clip, Privacy
+from slimfl.round.privacy import Clip, Privacy
+from slimfl.round.stages import Bound, Radio, Stage, named_stages, places_of, sent_bits
 from slimfl.runs import own
 from slimfl.runs.callbacks import named_callbacks
 from slimfl.training import configured_step, step
@@ -109,27 +109,37 @@ class Setting:
         if isinstance(self.method, ServerOptimiser):
             self.method = replace(self.method, measured=statistics_positions(self.network))
         self.segments = segments(self.network, widths)
-        self.segment_bits = segment_bits(experiment.radio, self.segments.sizes.tolist())
-        self._check_messages(tuple(self.segment_bits.tolist()))
-        self.multiply_adds = self._checked_costs()
+        self.places = places_of(self.network, self.segments)
+        self.radio = Radio(experiment, self.channel, self.places)
+        named = named_stages(experiment, self.segments, self.places)
         self.privacy: Privacy | None = None
-        self.filters: list[Filter] = []
+        guards: list[Stage] = []
         if experiment.privacy.clip_norm is not None:
             self.privacy = Privacy(
                 experiment.privacy, experiment.federation.devices, experiment.seed
             )
-            self.filters = [Clip(experiment.privacy.clip_norm), self.privacy]
+            guards = [self.privacy, Clip(experiment.privacy.clip_norm, self.places)]
+        self.bound = Bound(experiment.federation)
+        self.stages = [*guards, self.bound, *named, self.radio]
+        """In the order of the device's side; the server passes them in reverse."""
+        sizes = self.segments.sizes.tolist()
+        self.segment_bits = segment_bits(experiment.radio, sizes)
+        """The bits of every segment of the model, as it is downloaded."""
+        self.sent_bits = sent_bits(self.stages, sizes, self.segment_bits)
+        """The bits of every segment of an upload."""
+        self._check_messages(self.sent_bits)
+        self.multiply_adds = self._checked_costs()
         self.joule_per_mac = joule_per_mac(self.population, experiment.energy.preset)
         if self.privacy is not None and np.isfinite(self.population.battery_j).any():
             raise RequestError(
                 "privacy needs devices without batteries: when one is empty depends on how many "
                 "samples it holds, and so would who is counted"
             )
-        self.signals = SignalMaker(experiment.radio, len(widths), tuple(self.segment_bits.tolist()))
+        self.signals = SignalMaker(experiment.radio, len(widths), self.sent_bits)
         if experiment.radio.split == "per-device":
             ratios = mean_noise_to_power(self.channel, self.population)
-            self.signals.look_at(self.population, ratios, self.segments.sizes.tolist())
-        messages = full_assignment(self.method, len(widths)).messages
+            self.signals.look_at(self.population, ratios, sizes)
+        messages = full_work(self.method, len(widths)).messages
         self.oddities: list[str] = []
         thresholds = experiment.radio.model == "outage" and channel is None
         if messages and thresholds and experiment.radio.split != "learned":
@@ -197,7 +207,7 @@ class Setting:
             "own": self.own_objects(),
             **self.population_provenance(),
             **({} if expected is None else {"expected_shares": expected}),
-            "segment_bits": self.segment_bits.tolist(),
+            "segment_bits": list(self.sent_bits),
         }
 
     @property
@@ -239,7 +249,7 @@ class Setting:
     def _check_messages(self, bits: tuple[float, ...]) -> None:
         """Refuse messages that can never be decoded, even at full power."""
         count = len(self.experiment.model.widths)
-        messages = full_assignment(self.method, count).messages
+        messages = full_work(self.method, count).messages
         if messages:
             signal(self.experiment.radio, messages, count, bits)
 

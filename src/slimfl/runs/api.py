@@ -117,7 +117,7 @@ def run(
             if out is not None:
                 check_trackers(sim.experiment.track)
                 at = Path(out) if seeds is None else Path(out) / f"seed{experiment.seed}"
-                folder = RunFolder.create(at, sim.experiment, sim.provenance())
+                folder = RunFolder.create(at, sim.experiment, sim.setting.provenance())
             runs.append(_finish(sim, folder, watching))
     return runs[0] if seeds is None else Runs(runs, Path(out) if out else None)
 
@@ -158,7 +158,7 @@ def resume(
             method=method,
             engine=engine,
         )
-        sim.check_provenance(folder.provenance())
+        sim.setting.check_provenance(folder.provenance())
         if rounds is not None:
             for remark in extend([folder], rounds):
                 log.warning("%s", remark)
@@ -225,7 +225,7 @@ def _built(experiment: Experiment, dataset: Dataset | None) -> nn.Module:
 #: What an object of one's own must have.
 _PARTS = {
     "channel": ("needs_payload", "start", "links", "receive", "probabilities"),
-    "method": ("name", "evaluates", "assign", "initial_state", "aggregate"),
+    "method": ("name", "evaluates", "assign", "start", "merge"),
 }
 
 
@@ -305,5 +305,9 @@ def _finish(sim: Simulation, folder: RunFolder | None, callbacks: Sequence[Callb
     lines = run_simulation(sim, folder, callbacks)
     trained = sim.global_model, sim.trained_network()
     return Run(
-        sim.experiment, lines, folder.path if folder else None, sim.provenance(), lambda: trained
+        sim.experiment,
+        lines,
+        folder.path if folder else None,
+        sim.setting.provenance(),
+        lambda: trained,
     )

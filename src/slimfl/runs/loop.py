@@ -6,14 +6,11 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from slimfl.experiment import Experiment
 from slimfl.runs import own
 from slimfl.runs.callbacks import Callback, Callbacks
 from slimfl.runs.converged import convergence
-from slimfl.runs.storage.fitting import KEPT, check_fits, check_made_with, named_sizes
-from slimfl.runs.storage.part_state import shapes
+from slimfl.runs.storage.checkpoint import check_fits, named_sizes
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
 from slimfl.runs.storage.run_log import log_to
@@ -37,23 +34,25 @@ def run(
     `until` is a round to stop after, even if the experiment asks for more.
     """
     experiment = simulation.experiment
-    watching = Callbacks([*callbacks, *simulation.named_callbacks, *trackers(experiment, folder)])
+    watching = Callbacks(
+        [*callbacks, *simulation.setting.named_callbacks, *trackers(experiment, folder)]
+    )
     simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
     if folder is None:
-        if simulation.privacy is not None:
-            simulation.privacy.start(simulation.experiment.data, None)
+        if simulation.setting.privacy is not None:
+            simulation.setting.privacy.begin(experiment.data, None)
         return _rounds(simulation, [], None, watching, until)
     with log_to(folder.path / "run.log"), folder.writing() as writer:
         lines = _go_back(simulation, folder, writer)
-        if simulation.privacy is not None:
-            simulation.privacy.start(simulation.experiment.data, folder.path)
+        if simulation.setting.privacy is not None:
+            simulation.setting.privacy.begin(experiment.data, folder.path)
         if simulation.experiment.data.partition != "own":  # with own data only the devices know
-            counts = simulation.partition.class_counts(
-                simulation.dataset.train.labels, simulation.dataset.classes
+            counts = simulation.setting.partition.class_counts(
+                simulation.setting.dataset.train.labels, simulation.setting.dataset.classes
             )
             folder.write_partition(counts.tolist())
         if not simulation.experiment.population.is_default:
-            folder.write_devices(simulation.population)
+            folder.write_devices(simulation.setting.population)
         return _rounds(simulation, lines, writer, watching, until)
 
 
@@ -63,9 +62,9 @@ def _go_back(simulation: Simulation, folder: RunFolder, writer: RunWriter) -> li
     ahead = folder.checkpointed_round()
     checkpoint = folder.checkpoint(at_most=len(found.lines))
     if checkpoint is not None:
-        simulation.restore(checkpoint)
+        simulation.state.restore(checkpoint)
     else:
-        own.check_start(folder.provenance(), simulation.own_objects())
+        own.check_start(folder.provenance(), simulation.setting.own_objects())
     if found.damage or ahead > len(found.lines):
         reason = found.damage or f"the metrics end before the checkpoint of round {ahead}"
         way = f"continues after round {simulation.round}" if simulation.round else "starts over"
@@ -108,13 +107,7 @@ def completed(
     data_sha256 = folder.provenance()["data_sha256"]
     counts = folder.class_counts()
     sizes = named_sizes(experiment, len(counts[0])) if counts else []
-    if not sizes:
-        check_made_with(checkpoint, experiment, data_sha256)
-        return True
-    there = checkpoint.tensors.get("global", np.zeros(0)).size
-    size = there if there in sizes else sizes[0]
-    kept = {name: value for name, value in checkpoint.tensors.items() if name.startswith(KEPT)}
-    check_fits(checkpoint, experiment, data_sha256, size, shapes(kept))
+    check_fits(checkpoint, experiment, data_sha256, sizes)
     return True
 
 
@@ -139,7 +132,7 @@ def _rounds(
                 writer.append(record)
                 last = finished(experiment, lines, until)
                 if last or simulation.round % experiment.federation.checkpoint_every == 0:
-                    writer.checkpoint(simulation.checkpoint())
+                    writer.checkpoint(simulation.state.checkpoint())
     except BaseException as error:
         callbacks.failed(error)
         raise

@@ -7,7 +7,6 @@ from slimfl.lazy import lazy_names
 if TYPE_CHECKING:
     from slimfl.training.cohort import CohortTrainer, cohort_key
     from slimfl.training.local import Images, LocalTrainer, is_random
-    from slimfl.training.local_work import LocalWork
     from slimfl.training.losses import hard_loss, soft_loss
     from slimfl.training.optimiser_state import OptimiserState, state_shapes
     from slimfl.training.schedule import (
@@ -18,13 +17,14 @@ if TYPE_CHECKING:
         planned_images,
     )
     from slimfl.training.steps import STEPS, Forward, Step, UpdateStep, configured_step, step
+    from slimfl.training.work import Work
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "slimfl.training.cohort": ["CohortTrainer", "cohort_key"],
             "slimfl.training.local": ["Images", "LocalTrainer", "is_random"],
-            "slimfl.training.local_work": ["LocalWork"],
+            "slimfl.training.work": ["Work"],
             "slimfl.training.losses": ["hard_loss", "soft_loss"],
             "slimfl.training.optimiser_state": ["OptimiserState", "state_shapes"],
             "slimfl.training.schedule": [
@@ -52,10 +52,10 @@ __all__ = [
     "Images",
     "LocalSchedule",
     "LocalTrainer",
-    "LocalWork",
     "OptimiserState",
     "Step",
     "UpdateStep",
+    "Work",
     "cohort_key",
     "configured_step",
     "hard_loss",

@@ -13,8 +13,8 @@ from slimfl.errors import RequestError
 from slimfl.experiment import TrainingSection
 from slimfl.experiment.naming import NO_OPTIONS, Options, as_options
 from slimfl.rng import generator
-from slimfl.training.local_work import LocalWork
 from slimfl.training.steps import configured_step
+from slimfl.training.work import Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class LocalSchedule:
 
 def local_schedule(
     section: TrainingSection,
-    work: LocalWork,
+    work: Work,
     held: NDArray[np.int64],
     *,
     width_count: int,
@@ -89,7 +89,7 @@ def local_schedule(
 
 def planned_images(
     section: TrainingSection,
-    work: LocalWork,
+    work: Work,
     held: int,
     *,
     width_count: int,
@@ -103,7 +103,7 @@ def planned_images(
     return np.asarray(np.diff(offsets) @ visits)
 
 
-def _step(section: TrainingSection, work: LocalWork) -> tuple[str, Options]:
+def _step(section: TrainingSection, work: Work) -> tuple[str, Options]:
     if work.step == "one-width" and len(work.widths) != 1 and work.visit != "one":
         raise RequestError(
             f"the local step 'one-width' trains one width, but {len(work.widths)} are assigned"
@@ -145,7 +145,7 @@ def _offsets(held: int, batch_size: int, steps: int) -> NDArray[np.int64]:
 
 def _visits(
     section: TrainingSection,
-    work: LocalWork,
+    work: Work,
     width_count: int,
     steps: int,
     key: tuple[int, int, int],

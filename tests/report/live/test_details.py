@@ -79,7 +79,7 @@ def test_thresholds_are_those_that_decide(tmp_path):
             data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=20,
         )  # fmt: skip
         simulation = Simulation(experiment)
-        found = thresholds(experiment, simulation.provenance())
+        found = thresholds(experiment, simulation.setting.provenance())
         lines = run(simulation)
         reached = [
             [

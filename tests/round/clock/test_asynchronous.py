@@ -13,11 +13,11 @@ import slimfl
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import build
 from slimfl.methods import method
-from slimfl.methods.method import full_assignment
+from slimfl.methods.method import full_work
 from slimfl.report.pages.run_report import page
 from slimfl.results import delivery, device_summary, load, run_summary
 from slimfl.round import RunFolder, Simulation, run
-from slimfl.round.clock.under_way import assignment, plain
+from slimfl.round.uploads import work_of_row, work_rows
 from slimfl.runs.storage.checkpoint import LINES
 
 BASE = {
@@ -48,7 +48,7 @@ def stepped(described, **given):
 
 def carried_out(described, path):
     sim = Simulation(described)
-    run(sim, RunFolder.create(path, sim.experiment, sim.provenance()))
+    run(sim, RunFolder.create(path, sim.experiment, sim.setting.provenance()))
 
 
 def comparable(line):
@@ -109,9 +109,9 @@ def test_time_and_place_of_every_merge():
         heard += line["devices"]
         clock = line["clock_s"]
     # nobody is at work twice at once, and four are at work at any time
-    assert len(sim.asynchronous.flights) <= 4
-    assert len(sim.asynchronous.models) <= 4
-    times = [flight[0] for flight in heapq.nsmallest(4, sim.asynchronous.flights)]
+    assert len(sim.state.asynchronous.flights) <= 4
+    assert len(sim.state.asynchronous.models) <= 4
+    times = [flight[0] for flight in heapq.nsmallest(4, sim.state.asynchronous.flights)]
     assert all(at >= clock for at in times)
     assert any(value for line in lines for value in line["staleness"] if value)
 
@@ -121,11 +121,11 @@ def test_every_segment_has_its_own_buffer():
     described = experiment({"rounds": 12}, concurrency=5, buffer=4, buffer_counts="arrivals")
     sim = Simulation(described)
     merges = np.zeros(2, int)
-    positions = sim.segments.positions
+    positions = sim.setting.segments.positions
     for _ in range(described.rounds):
-        before, versions = sim.global_model.copy(), sim.asynchronous.buffers.versions.copy()
+        before, versions = sim.global_model.copy(), sim.state.asynchronous.buffers.versions.copy()
         line = sim.step()
-        flushed = sim.asynchronous.buffers.versions - versions
+        flushed = sim.state.asynchronous.buffers.versions - versions
         assert flushed.sum() > 0
         for segment, times in enumerate(flushed.tolist()):
             changed = (sim.global_model != before)[positions[segment]].any()
@@ -156,11 +156,11 @@ def test_the_last_merge_divides_every_segment_by_its_own_places():
         buffer=1000,
     )
     sim = Simulation(described)
-    rounds, owed, came = sim.asynchronous, np.zeros(2, int), ([], [])
-    add, positions = rounds.buffers.add, sim.segments.positions
+    rounds, owed, came = sim.state.asynchronous, np.zeros(2, int), ([], [])
+    add, positions = rounds.buffers.add, sim.setting.segments.positions
 
     def noted(landed):
-        for segment in landed.sent:
+        for segment in landed.upload.sent:
             owed[segment] += 1
         if landed.arrived:
             pending.append(landed)
@@ -174,7 +174,7 @@ def test_the_last_merge_divides_every_segment_by_its_own_places():
     def taken(segments):
         for landed in pending:
             for segment in landed.arrived:
-                came[segment].append(rounds.waiting[landed.key].parameters[positions[segment]])
+                came[segment].append(landed.upload.parameters[positions[segment]])
         merged.update(before=sim.global_model.copy())
         return take(segments)
 
@@ -191,12 +191,12 @@ def test_the_last_merge_divides_every_segment_by_its_own_places():
 
 def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
     """Fast devices end several tasks before a merge; some of them in silence, or not reached."""
-    from slimfl.round.asynchronous import AsynchronousRounds
+    from slimfl.round.asynchronous import Asynchronous
 
     tasks = []
-    land = AsynchronousRounds._land
+    land = Asynchronous._land
     monkeypatch.setattr(
-        AsynchronousRounds,
+        Asynchronous,
         "_land",
         lambda self, flight: (tasks.append(flight), land(self, flight))[1],
     )
@@ -214,18 +214,18 @@ def test_every_task_counts_in_the_delivered_share(tmp_path, monkeypatch):
     record = load(tmp_path / "run")  # it reads back what it wrote
     row, told = run_summary(record), delivery(record.lines, 6)
     by_device = Counter(each.device for each in tasks)
-    heard = Counter(each.device for each in tasks if each.decoded)
+    heard = Counter(each.device for each in tasks if each.upload.decoded)
     assert max(by_device.values()) > 2 * len(record.lines)
     assert told.asked.tolist() == [by_device[device] for device in range(6)]
     assert told.heard.tolist() == [heard[device] for device in range(6)]
     for segment, arrived in enumerate(row["segments"]):
         assert arrived["asked"] == len(tasks)
         # one message per segment
-        assert arrived["delivered"] == sum(each.decoded > segment for each in tasks)
+        assert arrived["delivered"] == sum(each.upload.decoded > segment for each in tasks)
     reasons = Counter(each.reason for each in tasks if each.reason)
     assert {"offline", "no answer", "battery"} == {*reasons}
-    reasons |= Counter(f"outage of segment {n.decoded + 1}" for n in tasks
-                       if not n.reason and n.decoded < 2)  # fmt: skip
+    reasons |= Counter(f"outage of segment {n.upload.decoded + 1}" for n in tasks
+                       if not n.reason and n.upload.decoded < 2)  # fmt: skip
     assert row["missing"] == dict(sorted(reasons.items()))
     shares = device_summary(record).missing
     assert shares == {why: count / len(tasks) for why, count in sorted(reasons.items())}
@@ -326,21 +326,17 @@ SLOW = {"data": {"partition": "dirichlet"}, "radio": {"model": "rate-adaptive"}}
 def test_an_assignment_on_its_way_is_restored_with_what_is_still_counted():
     """FjORD's images are counted by how its widths are visited, after the update has landed."""
     for name in ("fjord", "fjord-kd", "slimfl"):
-        given = full_assignment(method(name, (0.5, 1.0)), 2)
-        back = assignment(*plain(given))
-        assert (back.widths, back.messages, back.visit) == (
-            given.widths,
-            given.messages,
-            given.visit,
-        )
-    older = assignment([0, 1], [[0], [1]])
-    assert older.visit == "all"
+        given = full_work(method(name, (0.5, 1.0)), 2)
+        back = work_of_row(work_rows([given], 2)[0])
+        assert (back.widths, back.messages) == (given.widths, given.messages)
+        seen = np.array([4, 6])
+        assert back.images_trained_on(seen) == given.images_trained_on(seen)
 
 
 @pytest.mark.parametrize("counts", ["uploads", "arrivals"])
 def test_a_kill_at_any_event_resumes_to_the_same_bits(tmp_path, counts, monkeypatch):
     """Every landing and every beginning of a task may be the last before the kill."""
-    from slimfl.round.asynchronous import AsynchronousRounds
+    from slimfl.round.asynchronous import Asynchronous
 
     changes = SLOW if counts == "uploads" else {}
     described = experiment(
@@ -362,7 +358,7 @@ def test_a_kill_at_any_event_resumes_to_the_same_bits(tmp_path, counts, monkeypa
         return call
 
     for name in ("_land", "_give"):
-        monkeypatch.setattr(AsynchronousRounds, name, counted(getattr(AsynchronousRounds, name)))
+        monkeypatch.setattr(Asynchronous, name, counted(getattr(Asynchronous, name)))
     carried_out(described, tmp_path / "counted")
     every = events["count"]
     assert every > 20

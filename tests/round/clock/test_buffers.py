@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from slimfl.methods.arrivals import RunningMean
-from slimfl.round.clock.buffers import Landed, SegmentBuffers, discount, moved_to
+from slimfl.methods import RunningMean, Work
+from slimfl.radio import Signal
+from slimfl.round.asynchronous import Flight, SegmentBuffers, discount, moved_to
+from slimfl.round.uploads import Upload
 
 
 def landed(device, arrived, sent=(0, 1), versions=(0, 0)):
-    return Landed(device, sent, arrived, versions, device)
+    signal = Signal(tuple((segment,) for segment in sent), None)
+    upload = Upload(0, device, Work((0,), signal.messages), signal, decoded=len(arrived))
+    upload.parameters = np.zeros(1, np.float32)
+    return Flight(upload, 1, 0, 0.0, 0.0, versions, 0.0, 0.0)
 
 
 def test_every_segment_fills_by_itself():

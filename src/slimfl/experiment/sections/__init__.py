@@ -1,6 +1,6 @@
 """The sections of an experiment: every key with its type, its default and its meaning."""
 
-from slimfl.experiment.sections.around import CallbackSection, FlowerSection
+from slimfl.experiment.sections.around import CallbackSection, FlowerSection, StageSection
 from slimfl.experiment.sections.data import DataSection
 from slimfl.experiment.sections.model import ModelSection
 from slimfl.experiment.sections.population import PopulationSection
@@ -22,6 +22,7 @@ __all__ = [
     "RadioSection",
     "Section",
     "ServerSection",
+    "StageSection",
     "TimeSection",
     "TrainingSection",
 ]

@@ -1,4 +1,4 @@
-"""`[flower]` and `[[callbacks]]`: where a run takes place, and who watches it."""
+"""`[flower]`, `[[callbacks]]` and `[[stages]]`: what is around a run."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ class CallbackSection(Section):
     @classmethod
     def _name_alone(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
+
+
+class StageSection(CallbackSection):
+    """What happens to an upload on its way."""
+
+    name: str
+    """`package.module:Name`, a class derived from `slimfl.round.Stage`."""

@@ -7,7 +7,7 @@ import numpy as np
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment, PopulationSection
 from slimfl.methods import method, method_names
-from slimfl.methods.method import full_assignment
+from slimfl.methods.method import full_work
 from slimfl.radio import noise_to_power, signal
 from slimfl.report.figures import colours
 from slimfl.report.live.followed import Followed
@@ -79,7 +79,7 @@ def thresholds(experiment: Experiment, provenance: dict[str, Any]) -> list[dict[
     known = len(bits) == len(widths) and all(isinstance(each, float) and each > 0 for each in bits)
     if radio.rates == "by-size" and not known:
         return []
-    messages = full_assignment(method(experiment.method, widths), len(widths)).messages
+    messages = full_work(method(experiment.method, widths), len(widths)).messages
     try:
         coding = signal(radio, messages, len(widths), tuple(bits) if known else ()).coding
     except RequestError:  # an infeasible split, which no run has

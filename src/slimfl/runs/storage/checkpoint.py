@@ -22,6 +22,8 @@ from safetensors.numpy import save
 from slimfl.engines.device_states import StateFile, file_number
 from slimfl.engines.state_file import Contents, UnreadableStatesError, read_contents
 from slimfl.errors import RequestError
+from slimfl.experiment import OWN, Experiment, round_dependencies
+from slimfl.experiment.naming import module_of
 from slimfl.files import (
     open_plain,
     own_folder,
@@ -39,7 +41,15 @@ LINES = "metrics_sha256"
 #: The newest may be damaged, so the one before it is kept.
 KEPT = 2
 
-Tensors = dict[str, NDArray[np.float32]]
+Tensors = dict[str, NDArray[Any]]
+
+#: Key in a checkpoint's state for the values that its rounds depend on.
+MADE_WITH = "made_with"
+
+_WAY_OUT = (
+    "restore the original settings, start the changed experiment in a new folder with `slimfl "
+    "run`, or delete the checkpoints to start over"
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,86 @@ class Checkpoint:
 
 class DamagedCheckpointError(Exception):
     """A checkpoint whose contents are not what was written."""
+
+
+def made_with(experiment: Experiment, data_sha256: str) -> dict[str, Any]:
+    """The values that the rounds of a run depend on, for its checkpoints.
+
+    Data is identified by its contents, as the name of a dataset's folder may change.
+    """
+    values = round_dependencies(experiment)
+    values.pop("data.dataset", None)
+    values.pop("population.file", None)  # provenance has the checksum of its contents
+    return {MADE_WITH: {**values, "data.sha256": data_sha256}}
+
+
+def check_made_with(checkpoint: Checkpoint, experiment: Experiment, data_sha256: str) -> None:
+    """Refuse a checkpoint whose rounds were made with other settings or data."""
+    here = made_with(experiment, data_sha256)[MADE_WITH]
+    there = checkpoint.state.get(MADE_WITH, here)
+    if not isinstance(there, dict):
+        raise does_not_fit(checkpoint)
+    changes = [
+        f"{key} was {_value(there, key)} and is {_value(here, key)}"
+        for key in sorted({*here, *there})
+        if _value(there, key) != _value(here, key)
+    ]
+    if changes:
+        raise RequestError(
+            f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
+            f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
+        )
+
+
+def check_fits(
+    checkpoint: Checkpoint, experiment: Experiment, data_sha256: str, sizes: Sequence[int]
+) -> None:
+    """Refuse a checkpoint of another run, or of another network.
+
+    Args:
+        checkpoint: The checkpoint.
+        experiment: What the run asks for.
+        data_sha256: The checksum of its data.
+        sizes: The numbers of parameters that its network can have; empty if that is not known.
+    """
+    check_made_with(checkpoint, experiment, data_sha256)
+    model = checkpoint.tensors.get("global")
+    if model is None or model.dtype != np.float32:
+        raise does_not_fit(checkpoint)
+    if sizes and model.shape not in [(size,) for size in sizes]:
+        raise does_not_fit(checkpoint)
+    if any("/" not in name for name in checkpoint.tensors.keys() - {"global"}):
+        raise does_not_fit(checkpoint)
+
+
+def named_sizes(experiment: Experiment, classes: int) -> list[int]:
+    """The numbers of parameters that the network can have with grey and with colour images.
+
+    Empty if the network or the data are the user's own: only they know.
+    """
+    from slimfl.nn import build, flatten  # imports torch
+
+    model = experiment.model
+    own = (model.name, experiment.data.dataset)
+    if OWN in own or any(module_of(name) is not None for name in own):
+        return []
+    networks = (
+        build(model.name, model.options, in_channels=c, classes=classes, widths=model.widths)
+        for c in (1, 3)
+    )
+    return [len(flatten(network)) for network in networks]
+
+
+def _value(values: dict[str, Any], key: str) -> str:
+    return json.dumps(values[key], sort_keys=True) if key in values else "the default"
+
+
+def does_not_fit(checkpoint: Checkpoint, part: str = "model") -> RequestError:
+    """The refusal of a checkpoint whose arrays cannot be those of the run."""
+    return RequestError(
+        f"the checkpoint of round {checkpoint.round} does not fit this run: its arrays of the "
+        f"{part} have other names, types or shapes; {_WAY_OUT}"
+    )
 
 
 def device_files_state(files: Sequence[StateFile]) -> dict[str, Any]:

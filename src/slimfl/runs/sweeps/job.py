@@ -68,10 +68,10 @@ def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
         folder = RunFolder.open(job.folder)
         experiment = _fitting(job, folder)
         sim = Simulation(experiment, dataset=shared_dataset(experiment))
-        sim.check_provenance(folder.provenance())
+        sim.setting.check_provenance(folder.provenance())
     else:
         sim = Simulation(job.experiment, dataset=shared_dataset(job.experiment))
-        folder = RunFolder.create(job.folder, sim.experiment, sim.provenance())
+        folder = RunFolder.create(job.folder, sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, callbacks, until=job.until)
 
 

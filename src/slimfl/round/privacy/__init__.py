@@ -1,1 +1,0 @@
-"""Differential privacy: clipping and noise as filters, the count of releases, secret noise."""
