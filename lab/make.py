@@ -132,7 +132,9 @@ def write(made: Made, out: Path, command: str) -> dict[str, Any]:
     }
     if any(each["claims"] for each in written):
         _write_table(claims_table(written), out)
-    _text(out / "results.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    document = json.loads(text)  # as a reader has it, whose keys are text
+    _text(out / "results.json", text)
     _text(out / "index.html", page(document, out))
     return document
 
