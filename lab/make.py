@@ -116,7 +116,7 @@ def write(made: Made, out: Path, command: str) -> dict[str, Any]:
             for kind in ("png", "pdf"):
                 save(picture.figure, out / "figures" / f"{picture.name}.{kind}")
         written.append(as_json(question, answer))
-    document = {
+    answered = {
         "scale": made.scale.name,
         "command": command,
         "what_is_run": made.scale.words,
@@ -132,7 +132,9 @@ def write(made: Made, out: Path, command: str) -> dict[str, Any]:
     }
     if any(each["claims"] for each in written):
         _write_table(claims_table(written), out)
-    _text(out / "results.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(answered, indent=1, ensure_ascii=False) + "\n"
+    document: dict[str, Any] = json.loads(text)  # as a reader has it, whose keys are text
+    _text(out / "results.json", text)
     _text(out / "index.html", page(document, out))
     return document
 
