@@ -19,9 +19,9 @@ import matplotlib.pyplot as plt
 from convergence import table
 from growth import STANDARD, lines_of
 from lab.reproduction.cells.scale import ALPHAS
+from lab.reproduction.exhibits import table3_runs as grid
 from two_modes import save
 
-from lab.reproduction.exhibits import table3_runs as grid
 from slimfl.results.statistics import Paired, holm, paired
 
 ROOT = Path(__file__).parents[2]
