@@ -19,7 +19,7 @@ from torch import nn
 
 from slimfl.data import Dataset
 from slimfl.data.dataset import Moments
-from slimfl.data.pixels import as_bytes
+from slimfl.data.images import as_bytes
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
 from slimfl.nn import Vector
