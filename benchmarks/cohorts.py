@@ -31,7 +31,7 @@ def measure(name: str, batch_size: int, options: dict, network: nn.Module | None
             "federation": {"devices": devices},
         }
     )
-    sim = slimfl.Simulation(experiment, dataset=bench_dataset(2000), network=network)
+    sim = slimfl.round.Simulation(experiment, dataset=bench_dataset(2000), network=network)
     tasks = sim.plan().tasks
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for repetition in range(REPETITIONS):

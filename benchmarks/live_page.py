@@ -67,10 +67,10 @@ def make_runs(folder: Path, runs: int, rounds: int, devices: int = 10) -> list[P
     paths = []
     for number in range(runs):
         random = np.random.default_rng(number)
-        (experiment,) = config.load(
-            rounds=rounds + 100, seed=number // 5, federation__devices=devices,
-            data__alpha=[0.1, 0.3, 1.0, 3.0, 10.0][number % 5],
-        )  # fmt: skip
+        (experiment,) = config.load(None, {
+            "rounds": rounds + 100, "seed": number // 5, "federation": {"devices": devices},
+            "data": {"alpha": [0.1, 0.3, 1.0, 3.0, 10.0][number % 5]},
+        })  # fmt: skip
         path = folder / f"run-{number:02d}"
         path.mkdir(parents=True)
         (path / "experiment.toml").write_text(config.dump(experiment))

@@ -28,22 +28,25 @@ CHOICES = {
     "batch_size": [16, 32, 64, 128],
     "optimiser_state": ["kept", "fresh"],
 }
-FIXED = {"rounds": 10, "radio__channel": "good", "data__alpha": 10.0}
+ROUNDS, CHANNEL, ALPHA = 10, "good", 10.0
 SEEDS = (0, 1)
 
 
 def accuracy(recipe: dict, seed: int) -> dict[str, float]:
     """Both widths' test accuracy after the last round."""
-    run = slimfl.run(
+    run = slimfl.Experiment(
         seed=seed,
-        model__initialisation=recipe["initialisation"],
-        data__normalise=recipe["normalise"],
-        training__batch_size=recipe["batch_size"],
-        training__steps=IMAGES_PER_ROUND // recipe["batch_size"],
-        training__optimiser_state=recipe["optimiser_state"],
-        federation__evaluate_every=FIXED["rounds"],
-        **FIXED,
-    )
+        model=slimfl.Model(initialisation=recipe["initialisation"]),
+        rounds=ROUNDS,
+        radio=slimfl.Radio(channel=CHANNEL),
+        data=slimfl.Data(alpha=ALPHA, normalise=recipe["normalise"]),
+        training=slimfl.Training(
+            batch_size=recipe["batch_size"],
+            steps=IMAGES_PER_ROUND // recipe["batch_size"],
+            optimiser_state=recipe["optimiser_state"],
+        ),
+        federation=slimfl.Federation(evaluate_every=ROUNDS),
+    ).run()
     return run.final_accuracy
 
 
@@ -68,7 +71,9 @@ def main(out: Path) -> None:
         "command": "python benchmarks/recipe.py docs/results/recipe.json",
         "seeds": SEEDS,
         "images_per_device_and_round": IMAGES_PER_ROUND,
-        **FIXED,
+        "rounds": ROUNDS,
+        "radio.channel": CHANNEL,
+        "data.alpha": ALPHA,
         "recipes": rows,
     }
     out.write_text(json.dumps(document, indent=1) + "\n")

@@ -103,17 +103,20 @@ def dataset(mnist: Dataset, devices: int, seed: int) -> Dataset:
 
 def accuracy(data: Dataset, method: Stragglers, mu: float, seed: int, **changes: object) -> float:
     """The final accuracy: the mean over the last ten rounds."""
-    values = {
-        "method": method, "dataset": data, "seed": seed, "rounds": 100,
-        "data__partition": "natural", "federation__devices": 1000,
-        "federation__participation": 0.01, "federation__average": "samples",
-        "model__name": "mlp", "model__options": {"hidden": ()}, "model__widths": (1.0,),
-        "model__initialisation": "torch",
-        "training__optimiser": "sgd", "training__momentum": 0.0, "training__learning_rate": 0.03,
-        "training__weight_decay": 0.001, "training__batch_size": 10, "training__epochs": EPOCHS,
-        "training__proximal_mu": mu, "radio__noise_dbm": -150.0,
-    }  # fmt: skip
-    run = slimfl.run(**(values | changes))
+    experiment = slimfl.Experiment(
+        method=method, seed=seed, rounds=100,
+        data=slimfl.Data(dataset=data, partition="natural"),
+        federation=slimfl.Federation(devices=1000, participation=0.01, average="samples"),
+        model=slimfl.Model(
+            name="mlp", options={"hidden": ()}, widths=(1.0,), initialisation="torch"
+        ),
+        training=slimfl.Training(
+            optimiser="sgd", momentum=0.0, learning_rate=0.03, weight_decay=0.001, batch_size=10,
+            epochs=EPOCHS, proximal_mu=mu,
+        ),
+        radio=slimfl.Radio(noise_dbm=-150.0),
+    )  # fmt: skip
+    run = experiment.change(**changes).run()
     return fmean(line.accuracy["1.0x"] for line in run.lines[-10:])
 
 
@@ -140,6 +143,6 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except slimfl.RequestError as error:  # there are no data
+    except slimfl.errors.RequestError as error:  # there are no data
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -3,10 +3,10 @@
 Run from `docs/howto`, where `mixed.toml` is (half of the devices train 0.5x at most, all are spread
 over a cell), with half-size images and the paper's local work:
 
-    S="slimfl run mixed.toml --on local --rounds 40 --seed 0,1,2 --grid data.alpha=0.1,1
+    S="slimfl run mixed.toml --on local --rounds 40 --seed 0,1,2 --set data.alpha=0.1,1
        --set data.downscale=2 --set training.epochs=1 --set federation.evaluate_every=5"
     $S --method vanilla-0.5x,vanilla-1.0x,slimfl --out runs/mixed/one-split
-    $S --method slimfl --set radio.split=per-device --grid radio.split_objective=bound,weighted \
+    $S --method slimfl --set radio.split=per-device --set radio.split_objective=bound,weighted \
        --out runs/mixed/per-device
     python ../../examples/mixed_devices.py runs/mixed/*
 """

@@ -93,12 +93,12 @@ def commands(kind: str, folder: str, help: str, sized: Callable[[str], Any]) -> 
         """Run what is missing and answer: tables, figures, verdicts and a page."""
         from lab.make import make as answered
         from lab.make import write
-        from slimfl.cli.jobs_bar import jobs_bar
+        from slimfl.runs.progress import watching
 
         questions, asked = _questions(kind, names), sized(size)
         before = None if check is None else _earlier(check)
         target = out or Path(folder) / "-".join([*(names or []), size])
-        with jobs_bar(aside()) as watch:
+        with watching() as watch:
             made = answered(questions, asked, cache, archive, on=on, workers=workers,
                             run=not as_is, watch=watch)  # fmt: skip
         words = [kind, *(names or ["all"]), "--scale", size, *(["--as-is"] if as_is else [])]

@@ -145,7 +145,7 @@ def cell(
     }
     tree: dict[str, Any] = {"radio": dict(PAPERS_LINK)}
     for layer in (values, changes):
-        config.change(tree, config.asked((), layer))
+        config.change(tree, config.asked((), _dotted(layer)))
     return Cell(config.build(tree))
 
 
@@ -170,7 +170,7 @@ def study_cell(
         "training__optimiser_state": "fresh",
         "federation__evaluate_every": scale.evaluate_every,
     }
-    return Cell(config.load({"radio": dict(PAPERS_LINK)}, **(values | changes))[0])
+    return Cell(config.load({"radio": dict(PAPERS_LINK)}, _dotted(values | changes))[0])
 
 
 def gather(
@@ -209,3 +209,7 @@ def gather(
 def seed_by_seed(cells: Iterable[Cell]) -> list[Cell]:
     """Every cell once: seed 0 of all settings, then the others, so that an early look has all."""
     return sorted(dict.fromkeys(cells), key=lambda cell: cell.experiment.seed)
+
+
+def _dotted(values: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("__", "."): value for key, value in values.items()}

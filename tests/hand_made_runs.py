@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from slimfl import experiment as config
 from slimfl.results import RunRecord, load
 from slimfl.round import RoundRecord, RunFolder
+from tests import asking
 
 MakeRun = Callable[..., RunRecord]
 PROVENANCE = {"data_sha256": "ab" * 32, "versions": {"python": "3.11", "torch": "2.13.0"}}
@@ -60,7 +60,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         count = len(next(iter(curves.values()), []))
         keys = {"rounds": max(1, count), "training__epochs": 1, "federation__devices": 2}
         keys |= {"radio__rates": "equal", **(experiment or {})}
-        (described,) = config.load(None, method=method, seed=seed, **keys)
+        (described,) = asking.load(None, method=method, seed=seed, **keys)
         path = tmp_path / "runs" / (name or f"{method}-seed{seed}")
         folder = RunFolder.create(path, described, PROVENANCE)
         held = [[30, 10], [0, 60], *([[5, 5]] * described.federation.devices)]

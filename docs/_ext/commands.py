@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from click import Context
 from typer.main import get_command
 
 from slimfl.cli.app import app
@@ -26,7 +27,7 @@ def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
 
 
 def _command(name: str, command: Any) -> list[str]:
-    params = [p for p in command.params if not getattr(p, "hidden", False)]
+    params = [p for p in command.get_params(Context(command)) if p.name != "help"]
     arguments = [p for p in params if p.param_type_name == "argument"]
     options = [p for p in params if p.param_type_name == "option"]
     usage = [name, *map(_argument, arguments), "[OPTIONS]" if options else ""]

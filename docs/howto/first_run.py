@@ -6,21 +6,19 @@ import slimfl
 def main() -> None:
     """Run two methods under one seed and print the accuracy of every width."""
     for method in ("slimfl", "vanilla-1.0x"):
-        run = slimfl.run(
+        run = slimfl.Experiment(
             method=method,
             seed=1,
             rounds=10,
-            training__steps=10,  # local steps per round
-            training__learning_rate=5e-3,
-            data__dataset="synthetic",  # the default is "fashion-mnist"
-            data__alpha=1.0,
-            radio__channel="poor",
-        )
+            training=slimfl.Training(steps=10, learning_rate=5e-3),
+            data=slimfl.Data(dataset="synthetic", alpha=1.0),
+            radio=slimfl.Radio(channel="poor"),
+        ).run()
         for width, accuracy in run.final_accuracy.items():
             print(f"{method:14} {width}: {accuracy:.1%} of the test set")
 
     # the network of the last run is an ordinary torch module; `at_width` chooses its width
-    with slimfl.at_width(1.0):
+    with slimfl.nn.at_width(1.0):
         print(type(run.network).__name__, "has", len(run.parameters), "parameters at 1.0x")
 
 

@@ -50,18 +50,15 @@ def main() -> None:
     for noise_dbm in asked.noise_dbm:
         for name in NETWORKS:
             for seed in asked.seeds:
-                run = slimfl.run(
-                    dataset=asked.dataset,
-                    data__downscale=4,
-                    model__name=name,
-                    noise_dbm=noise_dbm,
-                    alpha=asked.alpha,
+                run = slimfl.Experiment(
                     seed=seed,
                     rounds=asked.rounds,
-                    steps=asked.steps,
-                    learning_rate=3e-3,
-                    federation__evaluate_every=asked.rounds,
-                )
+                    data=slimfl.Data(dataset=asked.dataset, downscale=4, alpha=asked.alpha),
+                    model=slimfl.Model(name=name),
+                    radio=slimfl.Radio(noise_dbm=noise_dbm),
+                    training=slimfl.Training(steps=asked.steps, learning_rate=3e-3),
+                    federation=slimfl.Federation(evaluate_every=asked.rounds),
+                ).run()
                 data = load_section(run.experiment.data)
                 moments = data.normalisation(run.experiment.data.normalise)
                 x, y = images(data.test, moments), torch.from_numpy(data.test.labels)

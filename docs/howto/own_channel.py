@@ -11,14 +11,12 @@ CHANNELS = {
 def main() -> None:
     """Print what arrived and the final accuracy."""
     for name, options in CHANNELS.items():
-        run = slimfl.run(
-            radio__model=name,
-            radio__options=options,
-            data__dataset="synthetic",
+        run = slimfl.Experiment(
             rounds=5,
-            training__steps=10,
-            training__learning_rate=5e-3,
-        )
+            radio=slimfl.Radio(model=name, options=options),
+            data=slimfl.Data(dataset="synthetic"),
+            training=slimfl.Training(steps=10, learning_rate=5e-3),
+        ).run()
         print(name, run.final_accuracy)
         print("  segments that arrived, by round:", [line["delivered"] for line in run.lines])
 

@@ -36,15 +36,15 @@ def write_idx(path: Path, array: np.ndarray) -> None:
 def main() -> None:
     """Train on the arrays, then on the same samples read from files."""
     data = in_memory()
-    common = {"rounds": 5, "training__steps": 10, "training__learning_rate": 5e-3}
-    print(slimfl.run(dataset=data, **common).final_accuracy)
+    common = slimfl.Experiment(rounds=5, training=slimfl.Training(steps=10, learning_rate=5e-3))
+    print(common.change(data={"dataset": data}).run().final_accuracy)
 
     with tempfile.TemporaryDirectory() as folder:
         for prefix, samples in (("train", data.train), ("t10k", data.test)):
             write_idx(Path(folder, f"{prefix}-images-idx3-ubyte"), samples.images)
             write_idx(Path(folder, f"{prefix}-labels-idx1-ubyte"), samples.labels)
         # the same folder works on the command line: slimfl run --set data.dataset=FOLDER
-        print(slimfl.run(data__dataset=folder, **common).final_accuracy)
+        print(common.change(data={"dataset": folder}).run().final_accuracy)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ OWN = {"method": "mylab.momentum:CappedMomentum", "method_options": {"weak": 4, 
 
 def main() -> None:
     """Both methods see the same devices, batches and gains."""
-    common = {"data__dataset": "synthetic", "rounds": 5, "seed": 3}
-    common |= {"training__steps": 10, "training__learning_rate": 5e-3}
+    data, work = slimfl.Data(dataset="synthetic"), slimfl.Training(steps=10, learning_rate=5e-3)
+    common = slimfl.Experiment(rounds=5, seed=3, data=data, training=work)
     for method in ({"method": "slimfl"}, OWN):
-        run = slimfl.run(**method, **common)
+        run = common.change(**method).run(trust=["mylab"])
         print(run.experiment.method, run.final_accuracy)
         print("  segments that arrived, by round:", [line["delivered"] for line in run.lines])
 

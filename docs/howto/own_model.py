@@ -30,9 +30,9 @@ class Residual(nn.Module):
     def __init__(self, in_channels: int = 1, classes: int = 10, channels: int = 16) -> None:
         super().__init__()
         # the first layer keeps its inputs, the image; the last keeps its outputs, the classes
-        self.stem = slimfl.SlimConv2d(in_channels, channels, 3, padding=1, slim_in=False)
-        self.inner = slimfl.SlimConv2d(channels, channels, 3, padding=1)
-        self.head = slimfl.SlimLinear(channels, classes, slim_out=False)
+        self.stem = slimfl.nn.SlimConv2d(in_channels, channels, 3, padding=1, slim_in=False)
+        self.inner = slimfl.nn.SlimConv2d(channels, channels, 3, padding=1)
+        self.head = slimfl.nn.SlimLinear(channels, classes, slim_out=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """The logits at the active width; nothing here needs to know which one it is."""
@@ -48,15 +48,13 @@ def main() -> None:
         initialise(network, "he", seed=1)  # a network you pass in is used with its own weights
         for row in cost(network, WIDTHS, image_shape=(1, 12, 12)):
             print(f"{row.width}x: {row.parameters} parameters, {row.multiply_adds} multiply-adds")
-        run = slimfl.run(
-            network=network,
-            model__widths=WIDTHS,
-            data__dataset="synthetic",
-            radio__channel="good",
+        run = slimfl.Experiment(
             rounds=3,
-            training__steps=10,
-            training__learning_rate=5e-3,
-        )
+            model=slimfl.Model(name=network, widths=WIDTHS),
+            data=slimfl.Data(dataset="synthetic"),
+            radio=slimfl.Radio(channel="good"),
+            training=slimfl.Training(steps=10, learning_rate=5e-3),
+        ).run()
         print({width: round(accuracy, 3) for width, accuracy in run.final_accuracy.items()})
 
 

@@ -10,7 +10,9 @@ import slimfl
 from slimfl.nn import Vector
 from slimfl.round import RoundRecord
 
-COMMON = {"data__dataset": "synthetic", "rounds": 6, "training__steps": 10}
+COMMON = slimfl.Experiment(
+    rounds=6, data=slimfl.Data(dataset="synthetic"), training=slimfl.Training(steps=10)
+)
 
 
 class StopAfter(slimfl.Callback):
@@ -31,12 +33,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "stopped")
         try:
-            slimfl.run(out=folder, callbacks=[StopAfter(3)], **COMMON)
+            COMMON.run(folder, callbacks=[StopAfter(3)])
         except KeyboardInterrupt:
             print("stopped; the folder contains", sorted(path.name for path in folder.iterdir()))
         resumed = slimfl.resume(folder)
 
-    never_stopped = slimfl.run(**COMMON)
+    never_stopped = COMMON.run()
     assert len(resumed.lines) == len(never_stopped.lines) == 6
     assert np.array_equal(resumed.parameters, never_stopped.parameters)
     print("the resumed run ends with the same parameters, bit for bit")

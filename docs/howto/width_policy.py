@@ -11,11 +11,13 @@ from slimfl.export.exporting import export
 from slimfl.export.policy import probabilities_of
 from slimfl.export.trained import deployable, load_trained
 
-slimfl.run(out="run", data__dataset="synthetic", rounds=8, training__steps=100)
+slimfl.Experiment(
+    rounds=8, data=slimfl.Data(dataset="synthetic"), training=slimfl.Training(steps=100)
+).run("run")
 export("run", "exported", formats=["safetensors"])
 
 # budget: the width stays the same while the budget stays close to a limit
-policy = slimfl.WidthPolicy.from_manifest("exported/manifest.json", hysteresis=0.2)
+policy = slimfl.export.policy.WidthPolicy.from_manifest("exported/manifest.json", hysteresis=0.2)
 full = policy.costs[1.0]
 print([policy.within(budget * full) for budget in (1.1, 0.9, 1.1, 1.3, 1.1)])
 
@@ -32,7 +34,7 @@ classify = {width: classifier(deployable(trained, width)) for width in (0.5, 1.0
 test = load("synthetic").test
 images = np.ascontiguousarray(test.images.transpose(0, 3, 1, 2))
 for confidence in (0.0, 0.6, 1.0):
-    policy = slimfl.WidthPolicy(policy.costs, confidence=confidence)
+    policy = slimfl.export.policy.WidthPolicy(policy.costs, confidence=confidence)
     answers = policy.cascade(images, classify)
     accuracy = (answers.probabilities.argmax(1) == test.labels).mean()
     print(

@@ -61,15 +61,12 @@ _ = axes.legend(title="what arrives")
 # model. For comparison we also run Vanilla FL, which trains and sends one width.
 
 # %%
-runs = slimfl.sweep(
+runs = slimfl.compare(
     method=["slimfl", "vanilla-all"],
-    dataset=DATA,
-    channel="poor",
-    alpha=1.0,
     rounds=ROUNDS,
-    steps=STEPS,
-    data__test_samples=2000,
-    workers=1,
+    data={"dataset": DATA, "alpha": 1.0, "test_samples": 2000},
+    radio={"channel": "poor"},
+    training={"steps": STEPS},
 )
 run = runs[0]
 run

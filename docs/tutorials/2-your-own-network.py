@@ -34,7 +34,7 @@ plain = nn.Sequential(
 adapted = slimfl.slimmable(plain)
 images = torch.randn(2, 1, 12, 12)
 print("largest difference:", (adapted(images) - plain(images)).abs().max().item())
-with slimfl.at_width(0.5):
+with slimfl.nn.at_width(0.5):
     print("at half width:", adapted[0](images).shape[1], "channels instead of 16")
 
 # %% [markdown]
@@ -51,11 +51,11 @@ class Block(nn.Module):
 
     def __init__(self, into, out):
         super().__init__()
-        self.first = slimfl.SlimConv2d(into, out, 3, stride=2, padding=1, bias=False)
-        self.norm1 = slimfl.SlimGroupNorm(4, out)
-        self.second = slimfl.SlimConv2d(out, out, 3, padding=1, bias=False)
-        self.norm2 = slimfl.SlimGroupNorm(4, out)
-        self.shortcut = slimfl.SlimConv2d(into, out, 1, stride=2, bias=False)
+        self.first = slimfl.nn.SlimConv2d(into, out, 3, stride=2, padding=1, bias=False)
+        self.norm1 = slimfl.nn.SlimGroupNorm(4, out)
+        self.second = slimfl.nn.SlimConv2d(out, out, 3, padding=1, bias=False)
+        self.norm2 = slimfl.nn.SlimGroupNorm(4, out)
+        self.shortcut = slimfl.nn.SlimConv2d(into, out, 1, stride=2, bias=False)
 
     def forward(self, x):
         inner = torch.relu(self.norm1(self.first(x)))
@@ -67,9 +67,9 @@ class SmallResNet(nn.Module):
 
     def __init__(self, in_channels=1, classes=10):
         super().__init__()
-        self.stem = slimfl.SlimConv2d(in_channels, 16, 3, padding=1, slim_in=False)
+        self.stem = slimfl.nn.SlimConv2d(in_channels, 16, 3, padding=1, slim_in=False)
         self.blocks = nn.Sequential(Block(16, 16), Block(16, 32))
-        self.head = slimfl.SlimLinear(32, classes, slim_out=False)
+        self.head = slimfl.nn.SlimLinear(32, classes, slim_out=False)
 
     def forward(self, images):
         return self.head(average_pool(self.blocks(torch.relu(self.stem(images)))))
@@ -91,15 +91,13 @@ for row in cost(network, (0.25, 0.5, 1.0), image_shape=(1, 12, 12)):
 # (`SlimBatchNorm2d`): it keeps statistics for every width, which are sent with the width's segment.
 
 # %%
-run = slimfl.run(
-    network=network,
-    widths=(0.25, 0.5, 1.0),
-    dataset=DATA,
-    channel="good",
+run = slimfl.Experiment(
     rounds=ROUNDS,
-    steps=STEPS,
-    learning_rate=3e-3,
-)
+    model=slimfl.Model(name=network, widths=(0.25, 0.5, 1.0)),
+    data=slimfl.Data(dataset=DATA),
+    radio=slimfl.Radio(channel="good"),
+    training=slimfl.Training(steps=STEPS, learning_rate=3e-3),
+).run()
 run
 
 # %%
@@ -108,10 +106,10 @@ run.plot()
 # %% [markdown]
 # ## Extract one width
 #
-# `run.at(0.25)` is a plain module with torch's own layers and no unused weights.
+# `run.model(0.25)` is a plain module with torch's own layers and no unused weights.
 
 # %%
-small = run.at(0.25)
+small = run.model(0.25)
 print(small.stem, sum(p.numel() for p in small.parameters()), "parameters")
 
 # %% [markdown]
@@ -120,8 +118,10 @@ print(small.stem, sum(p.numel() for p in small.parameters()), "parameters")
 # A layer that would silently give wrong results is an error, and the message says how to fix it.
 
 # %%
-normed = nn.Sequential(slimfl.SlimConv2d(1, 8, 3, slim_in=False), nn.BatchNorm2d(8))
+normed = nn.Sequential(slimfl.nn.SlimConv2d(1, 8, 3, slim_in=False), nn.BatchNorm2d(8))
 try:
-    slimfl.run(network=normed, dataset=DATA, rounds=1)
-except slimfl.RequestError as error:
+    slimfl.Experiment(
+        rounds=1, model=slimfl.Model(name=normed), data=slimfl.Data(dataset=DATA)
+    ).run()
+except slimfl.errors.RequestError as error:
     print(error)

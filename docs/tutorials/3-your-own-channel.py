@@ -68,8 +68,12 @@ class Blocked:
 
 # %%
 channel = Blocked(RadioSection(channel="good"))
-common = {"dataset": DATA, "rounds": ROUNDS, "steps": STEPS, "learning_rate": 5e-3}
-run = slimfl.run(channel=channel, **common)
+common = {
+    "rounds": ROUNDS,
+    "data": {"dataset": DATA},
+    "training": {"steps": STEPS, "learning_rate": 5e-3},
+}
+run = slimfl.Experiment(radio=slimfl.Radio(model=channel), **common).run()
 arrived = np.array([line.decoded for line in run.lines]).T
 
 figure, axes = plt.subplots(figsize=(6, 2.4))
@@ -92,7 +96,7 @@ for number, share in enumerate(np.ravel(expected)[:2], 1):
 # The seed is the same, and so are the data, batches and fading.
 
 # %%
-free = slimfl.run(channel="good", **common)
+free = slimfl.Experiment(radio=slimfl.Radio(channel="good"), **common).run()
 figure, axes = plt.subplots(figsize=(5, 2.6))
 for one, words in ((free, "good channel"), (run, "with obstacles")):
     axes.plot([100 * line.accuracy["1.0x"] for line in one.lines], label=words)

@@ -63,14 +63,13 @@ class MomentumStep(Merge):
 # follows from its content: a wide message is sent at a higher rate and needs a better channel.
 
 # %%
-runs = slimfl.sweep(
+runs = slimfl.compare(
     method=["slimfl", DrawnWidth()],
     seed=SEEDS,
-    dataset=DATA,
-    channel="poor",
     rounds=ROUNDS,
-    steps=STEPS,
-    learning_rate=5e-3,
+    data={"dataset": DATA},
+    radio={"channel": "poor"},
+    training={"steps": STEPS, "learning_rate": 5e-3},
 )
 runs.plot()
 

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # A sweep and its figures
 #
-# How much accuracy do different data and a poor channel cost at each width? `slimfl.sweep` runs
-# every combination, in one process per core, and continues where it stopped if you call it again.
+# How much accuracy do different data and a poor channel cost at each width? `slimfl.compare`
+# runs every combination; with a folder it continues where it stopped if you call it again, and with
+# `on="local"` it uses one process per core.
 
 # %% parameters
 DATA, ROUNDS, STEPS = "synthetic", 10, 20
-ALPHAS, SEEDS, WORKERS = [0.1, 1.0, 10.0], [0, 1], None
+ALPHAS, SEEDS = [0.1, 1.0, 10.0], [0, 1]
 
 # %%
 import matplotlib.pyplot as plt
@@ -19,15 +20,13 @@ import slimfl
 # report (`slimfl report folder`) and the next call.
 
 # %%
-runs = slimfl.sweep(
-    alpha=ALPHAS,
-    channel=["good", "poor"],
+runs = slimfl.compare(
+    method="slimfl",
     seed=SEEDS,
-    dataset=DATA,
     rounds=ROUNDS,
-    steps=STEPS,
-    learning_rate=5e-3,
-    workers=WORKERS,
+    data={"alpha": ALPHAS, "dataset": DATA},
+    radio={"channel": ["good", "poor"]},
+    training={"steps": STEPS, "learning_rate": 5e-3},
 )
 runs.summary()
 
@@ -59,7 +58,7 @@ _ = panels[0].legend()
 # The table has one row per run and round, and a column for every setting that differs between runs.
 
 # %%
-table = runs.to_frame()
+table = runs.rounds
 last = table[table["round"] == table["round"].max()]
 last.pivot_table(index="alpha", columns="channel", values=["accuracy_0.5x", "accuracy_1.0x"])
 

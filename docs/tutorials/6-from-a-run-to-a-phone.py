@@ -21,7 +21,9 @@ from slimfl.data import load
 from slimfl.nn import cost
 
 folder = Path(tempfile.mkdtemp())
-run = slimfl.run(dataset=DATA, channel="good", rounds=ROUNDS, out=folder / "run")
+run = slimfl.Experiment(
+    rounds=ROUNDS, data=slimfl.Data(dataset=DATA), radio=slimfl.Radio(channel="good")
+).run(folder / "run")
 run
 
 # %% [markdown]
@@ -49,11 +51,11 @@ _ = axes.set(xlabel="million multiply-adds per image", ylabel="accuracy, %")
 # %% [markdown]
 # ## One width on its own
 #
-# `run.at(0.5)` is an ordinary module of torch's layers. Its accuracy is what the run recorded, to
-# the last image.
+# `run.model(0.5)` is an ordinary module of torch's layers. Its accuracy is what the run
+# recorded, to the last image.
 
 # %%
-small = run.at(0.5)
+small = run.model(0.5)
 mean, deviation = data.normalisation(run.experiment.data.normalise)
 
 
@@ -85,7 +87,7 @@ print(f"{weights:,} weights, {4 * weights:,} bytes; slimfl imported: {'slimfl' i
 """
 for width in (0.5, 1.0):
     path = folder / f"width-{width}.pt2"
-    torch.export.save(torch.export.export(run.at(width), (example,)), path)
+    torch.export.save(torch.export.export(run.model(width), (example,)), path)
     command = [sys.executable, "-c", program, path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     print(f"{width}x: {done.stdout.strip()}")

@@ -1,7 +1,8 @@
 """SlimFL: federated learning over width-adjustable networks on unreliable radio links.
 
 >>> import slimfl
->>> run = slimfl.run(data__dataset="synthetic", rounds=2, training__steps=2)
+>>> data, work = slimfl.Data(dataset="synthetic"), slimfl.Training(steps=2)
+>>> run = slimfl.Experiment(rounds=2, data=data, training=work).run()
 >>> sorted(run.final_accuracy)
 ['0.5x', '1.0x']
 """
@@ -12,73 +13,48 @@ from slimfl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimfl.data import Dataset
-    from slimfl.errors import RequestError, RunError
-    from slimfl.experiment import Experiment
+    from slimfl.experiment import Data, Experiment, Federation, Model, Radio, Training
     from slimfl.experiment.naming import trust
-    from slimfl.export.policy import WidthPolicy
-    from slimfl.methods import Method
-    from slimfl.nn import (
-        SlimBatchNorm2d,
-        SlimConv2d,
-        SlimGroupNorm,
-        SlimLinear,
-        ULMobileNet,
-        at_width,
-        slimmable,
-    )
-    from slimfl.round import Callback, EarlyStopping, Simulation
-    from slimfl.runs.api import load, resume, run
-    from slimfl.runs.run import Run, Runs
-    from slimfl.runs.sweeps.sweep import sweep
+    from slimfl.nn import slimmable
+    from slimfl.runs.api import compare, load, resume
+    from slimfl.runs.callbacks import Callback
+    from slimfl.runs.run import Run
 else:
     # `slimfl --help` must not wait for torch
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "slimfl.runs.api": ["load", "resume", "run"],
-            "slimfl.experiment": ["Experiment"],
-            "slimfl.data": ["Dataset"],
-            "slimfl.errors": ["RequestError", "RunError"],
-            "slimfl.export.policy": ["WidthPolicy"],
-            "slimfl.round": ["Callback", "EarlyStopping", "Simulation"],
-            "slimfl.methods": ["Method"],
-            "slimfl.experiment.naming": ["trust"],
-            "slimfl.nn": [
-                "SlimBatchNorm2d",
-                "SlimConv2d",
-                "SlimGroupNorm",
-                "SlimLinear",
-                "ULMobileNet",
-                "at_width",
-                "slimmable",
+            "slimfl.runs.api": ["compare", "load", "resume"],
+            "slimfl.experiment": [
+                "Data",
+                "Experiment",
+                "Federation",
+                "Model",
+                "Radio",
+                "Training",
             ],
-            "slimfl.runs.run": ["Run", "Runs"],
-            "slimfl.runs.sweeps.sweep": ["sweep"],
+            "slimfl.data": ["Dataset"],
+            "slimfl.runs.callbacks": ["Callback"],
+            "slimfl.experiment.naming": ["trust"],
+            "slimfl.nn": ["slimmable"],
+            "slimfl.runs.run": ["Run"],
         },
+        ["data", "devices", "errors", "experiment", "methods", "nn", "radio", "round", "training"],
     )
 
 __all__ = [
     "Callback",
+    "Data",
     "Dataset",
-    "EarlyStopping",
     "Experiment",
-    "Method",
-    "RequestError",
+    "Federation",
+    "Model",
+    "Radio",
     "Run",
-    "RunError",
-    "Runs",
-    "Simulation",
-    "SlimBatchNorm2d",
-    "SlimConv2d",
-    "SlimGroupNorm",
-    "SlimLinear",
-    "ULMobileNet",
-    "WidthPolicy",
-    "at_width",
+    "Training",
+    "compare",
     "load",
     "resume",
-    "run",
     "slimmable",
-    "sweep",
     "trust",
 ]

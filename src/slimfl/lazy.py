@@ -12,18 +12,23 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, names: Mapping[str, Sequence[str]]
+    package: str, names: Mapping[str, Sequence[str]], packages: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a package, given the public names of each module."""
+    """The `__getattr__` and the `__dir__` of a package, given the public names of each module.
+
+    `packages` are those inside it that it offers, too.
+    """
     homes = {name: module for module, listed in names.items() for name in listed}
 
     def first_use(name: str) -> Any:
         if name in homes:
             return getattr(import_module(homes[name]), name)
+        if name in packages:
+            return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def listed_names() -> list[str]:
         # for the completion of names in a notebook
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[package]), *homes, *packages})
 
     return first_use, listed_names

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import slimfl
 from slimfl.experiment import build, dump
+from tests import asking
 
 SMALL = {
     "data__dataset": "synthetic",
@@ -23,7 +23,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return slimfl.run(out=tmp_path_factory.mktemp("runs") / "run", **SMALL)
+    return asking.run(out=tmp_path_factory.mktemp("runs") / "run", **SMALL)
 
 
 def refused(answer, *words):
@@ -135,7 +135,7 @@ def marker(tmp_path, monkeypatch):
 
 def test_the_code_that_a_folder_names_runs_only_if_trusted(here, marker, tmp_path):
     name = "lent.networks:small"
-    finished = slimfl.run(out=tmp_path / "run", model__name=name, **SMALL)
+    finished = asking.run(out=tmp_path / "run", model__name=name, **SMALL)
     marker.unlink()
     for module in ("lent", "lent.networks"):
         sys.modules.pop(module)

@@ -43,7 +43,7 @@ def test_help_is_plain_and_fits(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_argument_and_option_says_what_it_is_for(name):
-    for parameter in ALL[name].params:
+    for parameter in options_of(name).values():
         assert parameter.help, parameter.name
 
 
@@ -51,8 +51,7 @@ def test_every_argument_and_option_says_what_it_is_for(name):
 def test_an_option_that_may_be_left_out_says_what_holds_then(name):
     """A flag that is off, and what may be repeated or adds something, needs no default."""
     extra = {"superlink", "root_certificates", "set_", "grid", "trust", "experiment"}
-    command = ALL[name]
-    for parameter in command.params:
+    for parameter in options_of(name).values():
         if parameter.required or getattr(parameter, "is_flag", False) or parameter.name in extra:
             continue
         assert parameter.show_default, (name, parameter.name)
@@ -62,28 +61,32 @@ def test_an_option_that_may_be_left_out_says_what_holds_then(name):
         )
 
 
-def test_the_defaults_in_words_are_those_of_the_configuration():
+def options_of(name: str) -> dict[str, Any]:
+    command = ALL[name]
+    context = command.make_context(name, [], resilient_parsing=True)
+    return {one.name: one for one in command.get_params(context)}
+
+
+def test_an_option_for_a_key_has_its_default_and_its_words():
     defaults = config.build({})
-    said = {p.name: p.show_default for p in ALL["slimfl run"].params}
-    assert said["channel"] == defaults.radio.channel
-    assert float(said["alpha"]) == defaults.data.alpha
-    assert int(said["rounds"]) == defaults.rounds
-    assert int(said["devices"]) == defaults.federation.devices
-    assert said["engine"] == defaults.engine
-    assert int(said["seed"]) == defaults.seed
-    shown = {p.name: p.show_default for p in ALL["slimfl data show"].params}
-    assert shown["partition"] == defaults.data.partition
-    assert float(shown["alpha"]) == defaults.data.alpha
-    assert int(shown["devices"]) == defaults.federation.devices
+    for name in ("slimfl run", "slimfl data show"):
+        made = options_of(name)
+        assert float(made["alpha"].show_default) == defaults.data.alpha
+        assert int(made["devices"].show_default) == defaults.federation.devices
+    run = options_of("slimfl run")
+    assert run["channel"].show_default == defaults.radio.channel
+    assert run["channel"].help.startswith("good, poor, or custom")
+    context = ALL["slimfl run"].make_context("run", [], resilient_parsing=True)
+    words = [each.value for each in run["engine"].shell_complete(context, "na")]
+    assert words == ["native"]
 
 
 def test_the_default_methods_and_split_are_those_that_are_said():
-    from slimfl.cli.run import DEFAULT_METHODS
     from slimfl.radio import power_split, segment_rates
+    from slimfl.runs.api import DEFAULT_METHODS
 
-    said = {p.name: p.show_default for p in ALL["slimfl run"].params}
-    assert said["method"] == DEFAULT_METHODS
-    (split,) = (p for p in ALL["slimfl link"].params if p.name == "split")
+    assert options_of("slimfl run")["method"].show_default == ",".join(DEFAULT_METHODS)
+    split = options_of("slimfl link")["split"]
     assert split.show_default == "0.8,0.2 for two segments, else optimal"
     radio = config.build({}).radio
     assert power_split(radio, segment_rates(radio, 2)) == (0.8, 0.2)
@@ -98,7 +101,7 @@ def test_the_help_of_cost_names_every_built_in_model():
 
 def test_a_default_is_shown_without_parentheses():
     text = " ".join(help_of("slimfl run").split())
-    assert "good or poor. [default: poor]" in text
+    assert "sets the noise. [default: poor]" in text
     assert re.findall(r"default: \(", text) == []
 
 

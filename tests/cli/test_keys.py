@@ -67,7 +67,7 @@ def test_an_unknown_word_names_the_nearest_section(word, words, here):
 
 
 def test_a_key_like_no_other_says_where_the_keys_are(here):
-    status, _, error = here("run", "--grid", "foo=1,2")
+    status, _, error = here("run", "--set", "foo=1,2")
     assert status == 2
     assert "`slimfl keys` lists the keys" in error
 

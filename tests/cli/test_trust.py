@@ -12,7 +12,9 @@ import pytest
 import tomli_w
 
 import slimfl
+from slimfl.errors import RequestError
 from slimfl.experiment import build, dump
+from tests import asking
 
 SMALL = {
     "rounds": 2,
@@ -59,7 +61,7 @@ def experiment(name, options=None):
 def stranger(path, name, options=None):
     """A run folder as a stranger sends it: begun, to be resumed."""
     small = {"data__dataset": "synthetic", "training__steps": 2, "federation__devices": 2}
-    slimfl.run(out=path, rounds=2, **small)
+    asking.run(out=path, rounds=2, **small)
     text = (path / "experiment.toml").read_text()
     changed = build(experiment(name, options))
     (path / "experiment.toml").write_text(dump(changed, **slimfl.load(path).provenance))
@@ -102,10 +104,10 @@ def test_a_module_that_a_file_names_is_not_imported(here, marker, tmp_path):
         refused(here(*command), "add --trust shared.networks ")
         refused(here(*command, "--trust", "shared.network"), "add --trust shared.networks ")
         refused(here(*command, "--trust", "sha red"), "--trust takes")
-    with pytest.raises(slimfl.RequestError, match="--trust"):
+    with pytest.raises(RequestError, match="--trust"):
         slimfl.resume(folder)
-    with pytest.raises(slimfl.RequestError, match="--trust"):
-        slimfl.run(folder / "experiment.toml")
+    with pytest.raises(RequestError, match="--trust"):
+        asking.run(folder / "experiment.toml")
     assert not marker.exists()
 
 
@@ -198,25 +200,25 @@ def test_a_name_that_the_user_typed_needs_no_trust(here, marker):
     )]  # fmt: skip
     name = "shared.networks:small"
     assert here("cost", name)[0] == 0
-    for typed in (f"--set=model.name={name}", f"--grid=model.name=ul-mobilenet,{name}"):
+    for typed in (f"--set=model.name={name}", f"--set=model.name=ul-mobilenet,{name}"):
         shutil.rmtree("group", ignore_errors=True)
         status, _, error = here("run", "--method=slimfl", *small, typed, "--out", "group")
         assert status == 0, error
     values = {"rounds": 1, "data__dataset": "synthetic", "training__steps": 1}
-    run = slimfl.run(model__name=name, **values)
+    run = asking.run(model__name=name, **values)
     assert run.experiment.model.name == name
     assert "SLIMFL_TRUST" not in os.environ
 
 
 def test_python_trusts_for_a_run_or_for_good(here, marker, tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(tomli_w.dumps(experiment("shared.networks:small")))
-    slimfl.run(tmp_path / "mine.toml", trust=["shared"])
-    slimfl.run(tmp_path / "mine.toml", trust="shared.networks")
-    with pytest.raises(slimfl.RequestError, match="--trust"):
-        slimfl.run(tmp_path / "mine.toml")
+    asking.run(tmp_path / "mine.toml", trust=["shared"])
+    asking.run(tmp_path / "mine.toml", trust="shared.networks")
+    with pytest.raises(RequestError, match="--trust"):
+        asking.run(tmp_path / "mine.toml")
     monkeypatch.setenv("SLIMFL_TRUST", "")
     slimfl.trust("shared")
-    slimfl.run(tmp_path / "mine.toml", out=tmp_path / "run")
+    asking.run(tmp_path / "mine.toml", out=tmp_path / "run")
     slimfl.resume(tmp_path / "run")
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import slimfl
 from slimfl.cli.app import main
 from slimfl.data import Dataset, asked, load, load_section
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection
 from slimfl.experiment.naming import trusting
+from tests import asking
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ channel = "good"
 def test_a_run_on_a_folder_that_a_file_names(photos, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text(TOML.format(folder=photos))
-    run = slimfl.run(file, out=tmp_path / "out")
+    run = asking.run(file, out=tmp_path / "out")
     assert run.final_accuracy["1.0x"] > 0.6  # a guess among three classes is 0.33
     data = load_section(run.experiment.data)
     assert data.train.images.shape == (60, 6, 5, 3)

@@ -6,11 +6,10 @@ import torch
 from PIL import Image
 from torch.utils.data import IterableDataset, TensorDataset
 
-import slimfl
-from slimfl import experiment as config
 from slimfl.data import Dataset, Samples, synthetic
 from slimfl.errors import RequestError
 from slimfl.round import Simulation
+from tests import asking
 
 RANDOM = np.random.default_rng(3)
 BYTES = RANDOM.integers(0, 256, (20, 8, 6, 3), dtype=np.uint8)
@@ -53,7 +52,7 @@ def test_a_run_leaves_the_samples_with_their_devices():
         data.train.images, data.train.labels, data.test.images, data.test.labels,
         holders=np.arange(60) // 20,
     )  # fmt: skip
-    (described,) = config.load(None, data__partition="natural", federation__devices=3)
+    (described,) = asking.load(None, data__partition="natural", federation__devices=3)
     sim = Simulation(described, dataset=own)
     assert sim.setting.partition.of(1).tolist() == list(range(20, 40))
 
@@ -237,9 +236,9 @@ def test_the_hub_needs_an_extra(monkeypatch):
 def test_other_objects_than_a_dataset_say_how_to_make_one():
     data = TensorDataset(torch.zeros(3, 1, 4, 4), torch.zeros(3))
     with pytest.raises(RequestError, match=r"Dataset\.from_torch"):
-        slimfl.run(dataset=data, rounds=1)
+        asking.run(dataset=data, rounds=1)
     with pytest.raises(RequestError, match=r"Dataset\.from_arrays"):
-        slimfl.run(dataset=(BYTES, LABELS), rounds=1)
+        asking.run(dataset=(BYTES, LABELS), rounds=1)
 
 
 def test_a_run_on_data_from_arrays_learns():
@@ -247,7 +246,7 @@ def test_a_run_on_data_from_arrays_learns():
     images = RANDOM.uniform(0, 0.3, (400, 8, 8)) + 0.6 * labels[:, None, None]
     images = (255 * images).round().astype(np.uint8)
     data = Dataset.from_arrays(images[:300], labels[:300], images[300:], labels[300:])
-    run = slimfl.run(
+    run = asking.run(
         dataset=data,
         rounds=3,
         training__steps=10,

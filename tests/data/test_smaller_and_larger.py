@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from slimfl import experiment as config
 from slimfl.data import load_section
 from slimfl.data.dataset import Samples
 from slimfl.data.formats import TEST, TRAIN
 from slimfl.errors import RequestError
-from slimfl.runs.sweeps.datasets import shared_dataset
+from slimfl.runs.sweeps import shared_dataset
+from tests import asking
 
 
 def test_downscaling_against_a_naive_loop():
@@ -33,7 +33,7 @@ def test_the_configuration_scales_what_is_trained():
 
 
 def experiment(**keys):
-    (one,) = config.load(None, **({"data__dataset": "synthetic"} | keys))
+    (one,) = asking.load(None, **({"data__dataset": "synthetic"} | keys))
     return one
 
 

@@ -9,6 +9,7 @@ import slimfl
 from slimfl.engines import Workload, choose
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment, round_identity
+from tests import asking
 
 SMALL = {"dataset": "synthetic", "rounds": 1, "steps": 1, "devices": 2}
 
@@ -17,21 +18,21 @@ SMALL = {"dataset": "synthetic", "rounds": 1, "steps": 1, "devices": 2}
 def test_a_gpu_that_is_not_there_is_refused_in_one_sentence():
     words = "device 'cuda' is not available: this PyTorch"
     with pytest.raises(RequestError, match=words) as refused:
-        slimfl.run(device="cuda", **SMALL)
+        asking.run(device="cuda", **SMALL)
     assert "omit device" in str(refused.value)
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:-1", "mps", "cpu:0 "])
 def test_a_device_that_is_none_is_refused(device):
     with pytest.raises(RequestError, match="device"):
-        slimfl.run(device=device, **SMALL)
+        asking.run(device=device, **SMALL)
 
 
 def test_where_a_run_was_computed_is_recorded(tmp_path):
-    run = slimfl.run(out=tmp_path / "run", **SMALL)
+    run = asking.run(out=tmp_path / "run", **SMALL)
     assert run.experiment.device == "cpu"
     assert slimfl.load(tmp_path / "run").experiment.device == "cpu"
-    assert slimfl.run(device="cpu", engine="torch", **SMALL).experiment.device == "cpu"
+    assert asking.run(device="cpu", engine="torch", **SMALL).experiment.device == "cpu"
 
 
 def test_runs_from_before_there_was_a_choice_keep_their_identity():
@@ -54,7 +55,7 @@ class Recorder:
     [("cuda", "cuda"), ("cuda:1", "cuda:1"), ("cpu", "cpu")],
 )
 def test_a_gpu_that_is_there_is_used_by_the_torch_engine(monkeypatch, asked, expected):
-    sim = slimfl.Simulation(slimfl.run(**SMALL).experiment)
+    sim = slimfl.round.Simulation(asking.run(**SMALL).experiment)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(sys.modules["slimfl.engines.choice"], "TorchEngine", Recorder)

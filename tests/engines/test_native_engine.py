@@ -127,7 +127,7 @@ def test_auto_takes_the_native_engine_where_it_can_and_says_why():
     assert native.engine.name == "native"
     assert "native engine" in native.engine_reason
 
-    own = slimfl.SlimLinear(49, 10, slim_in=False, slim_out=False)
+    own = slimfl.nn.SlimLinear(49, 10, slim_in=False, slim_out=False)
     from torch import nn
 
     other = Simulation(experiment, dataset=DATASET, network=nn.Sequential(nn.Flatten(), own))

@@ -8,32 +8,34 @@ import torch
 
 import slimfl
 from slimfl.data import synthetic
+from slimfl.errors import RequestError, RunError
 from slimfl.methods.slimfl import SlimFL
+from tests import asking
 
 DATASET = synthetic(train=400, test=450, size=8)
 SETTINGS = {"dataset": DATASET, "rounds": 2, "training__steps": 3, "engine": "torch"}
 
 
 def test_numbers_do_not_depend_on_the_number_of_threads():
-    one, three = (slimfl.run(threads=n, **SETTINGS) for n in (1, 3))
+    one, three = (asking.run(threads=n, **SETTINGS) for n in (1, 3))
     np.testing.assert_array_equal(one.parameters, three.parameters)
     assert [line["accuracy"] for line in one.lines] == [line["accuracy"] for line in three.lines]
 
 
 def test_torch_keeps_its_own_thread_count():
     before = torch.get_num_threads()
-    slimfl.run(threads=2, **SETTINGS)
+    asking.run(threads=2, **SETTINGS)
     assert torch.get_num_threads() == before
 
 
 def test_evaluation_equals_one_large_batch():
-    run = slimfl.run(**SETTINGS)
+    run = asking.run(**SETTINGS)
     mean, deviation = DATASET.normalisation("standard")
     images = torch.from_numpy(DATASET.test.images).permute(0, 3, 1, 2) / 255
     images = (images - mean[0]) / deviation[0]
     labels = torch.from_numpy(DATASET.test.labels)
     for width in (0.5, 1.0):
-        with slimfl.at_width(width), torch.no_grad():
+        with slimfl.nn.at_width(width), torch.no_grad():
             logits = run.network(images)
         right = (logits.argmax(1) == labels).float().mean().item()
         assert run.lines[-1]["accuracy"][f"{width}x"] == pytest.approx(right, abs=0.003)
@@ -45,15 +47,15 @@ def test_a_failing_device_ends_the_round_with_its_name():
     class Fragile(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.head = slimfl.SlimLinear(64, 10, slim_in=False, slim_out=False)
+            self.head = slimfl.nn.SlimLinear(64, 10, slim_in=False, slim_out=False)
 
         def forward(self, x):
             if self.training and len(x) == 3:
                 raise ValueError("three is too few")
             return self.head(x.flatten(1))
 
-    with pytest.raises(slimfl.RunError, match=r"round 1, device \d+, training: three is too few"):
-        slimfl.run(
+    with pytest.raises(RunError, match=r"round 1, device \d+, training: three is too few"):
+        asking.run(
             dataset=DATASET,
             network=Fragile(),
             rounds=1,
@@ -66,7 +68,7 @@ def test_a_failing_device_ends_the_round_with_its_name():
 
 @pytest.mark.parametrize("state", ["kept", "fresh"])
 def test_optimiser_state_is_kept_or_fresh(state):
-    sim = slimfl.Simulation(
+    sim = slimfl.round.Simulation(
         slimfl.experiment.build({"rounds": 2, "training": {"steps": 2, "optimiser_state": state}}),
         dataset=DATASET,
     )
@@ -88,8 +90,8 @@ def test_cohorts_give_the_numbers_of_side_by_side(monkeypatch):
     settings = SETTINGS | {"rounds": 3, "federation__participation": 0.6}
     with monkeypatch.context() as patch:
         patch.setattr(torch_engine, "SMALL_STEP", 0)
-        side_by_side = slimfl.run(network=small_network(), **settings)
-    as_cohorts = slimfl.run(network=small_network(), **settings)
+        side_by_side = asking.run(network=small_network(), **settings)
+    as_cohorts = asking.run(network=small_network(), **settings)
     np.testing.assert_allclose(as_cohorts.parameters, side_by_side.parameters, atol=1e-5)
     for a, b in zip(as_cohorts.lines, side_by_side.lines, strict=True):
         assert a["training_loss"] == pytest.approx(b["training_loss"], rel=1e-4)
@@ -104,7 +106,7 @@ class UnequalWeights(SlimFL):
 
 
 def test_a_device_learns_with_its_own_loss_weights_whoever_trains_beside_it():
-    sim = slimfl.Simulation(
+    sim = slimfl.round.Simulation(
         slimfl.experiment.build({
             "threads": 1, "engine": "torch", "federation": {"devices": 4},
             "training": {
@@ -127,8 +129,8 @@ def test_a_device_learns_with_its_own_loss_weights_whoever_trains_beside_it():
 
 def test_cohorts_are_chosen_for_small_steps_only():
     experiment = slimfl.experiment.build({"training": {"batch_size": 64}, "engine": "torch"})
-    small = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
-    large = slimfl.Simulation(experiment, dataset=DATASET)
+    small = slimfl.round.Simulation(experiment, dataset=DATASET, network=small_network())
+    large = slimfl.round.Simulation(experiment, dataset=DATASET)
     assert small.engine.cohorts_pay
     assert not large.engine.cohorts_pay
 
@@ -160,15 +162,15 @@ def test_an_own_step_sees_one_device_at_a_time(own_step, monkeypatch):
     settings = SETTINGS | {"rounds": 2, "training__algorithm": own_step("summed_step")}
     with monkeypatch.context() as patch:
         patch.setattr(torch_engine, "SMALL_STEP", 0)
-        side_by_side = slimfl.run(network=small_network(), **settings)
-    as_cohorts = slimfl.run(network=small_network(), **settings)
+        side_by_side = asking.run(network=small_network(), **settings)
+    as_cohorts = asking.run(network=small_network(), **settings)
     np.testing.assert_array_equal(as_cohorts.parameters, side_by_side.parameters)
 
 
 def test_a_step_that_returns_too_few_losses_is_named(own_step):
     name = own_step("short_step", count=1)
-    with pytest.raises(slimfl.RequestError, match="'short_step:summed' returned 1 losses for 2"):
-        slimfl.run(network=small_network(), **SETTINGS | {"training__algorithm": name})
+    with pytest.raises(RequestError, match="'short_step:summed' returned 1 losses for 2"):
+        asking.run(network=small_network(), **SETTINGS | {"training__algorithm": name})
 
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -183,7 +185,7 @@ def test_every_torch_device_gives_the_numbers_of_the_cpu(device, cohorts):
     experiment = slimfl.experiment.build(
         {"training": {"steps": 3, "batch_size": 8}, "engine": "torch"}
     )
-    sim = slimfl.Simulation(experiment, dataset=DATASET, network=small_network())
+    sim = slimfl.round.Simulation(experiment, dataset=DATASET, network=small_network())
     engine = TorchEngine(
         Workload(experiment, DATASET, sim.setting.partition), small_network(), device=device
     )

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import slimfl
+from slimfl.errors import RequestError
 from slimfl.round import RunFolder
+from tests import asking
 
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 PARTS = sorted((HOWTO / "mylab").glob("[!_]*.py"))
@@ -98,10 +100,10 @@ def test_there_are_five_and_each_is_short():
 @pytest.mark.parametrize("engine", ["native", "torch"])
 def test_from_toml_and_resumed_to_the_same_bits(part, engine, toml, tmp_path):
     given = {"overrides": [f"engine={engine}"], "trust": ["mylab"]}
-    whole = slimfl.run(toml(part), **given)
+    whole = asking.run(toml(part), **given)
     folder = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        slimfl.run(toml(part), out=folder, callbacks=[Interrupt(1)], **given)
+        asking.run(toml(part), out=folder, callbacks=[Interrupt(1)], **given)
     resumed = slimfl.resume(folder, trust=["mylab"])
     assert comparable(resumed.lines) == comparable(whole.lines)
     assert np.array_equal(resumed.parameters, whole.parameters)
@@ -113,13 +115,13 @@ def test_from_toml_and_resumed_to_the_same_bits(part, engine, toml, tmp_path):
 
 def test_a_stranger_s_file_runs_none_of_them(toml, tmp_path):
     for part in EXPERIMENTS:
-        with pytest.raises(slimfl.RequestError, match="--trust mylab"):
-            slimfl.run(toml(part), out=tmp_path / part)
+        with pytest.raises(RequestError, match="--trust mylab"):
+            asking.run(toml(part), out=tmp_path / part)
 
 
 def test_the_parts_do_what_they_say(toml):
-    run = {part: slimfl.run(toml(part), trust=["mylab"]) for part in EXPERIMENTS}
-    plain = slimfl.run(
+    run = {part: asking.run(toml(part), trust=["mylab"]) for part in EXPERIMENTS}
+    plain = asking.run(
         toml("stopping"), overrides=["callbacks=[]", "engine=torch"], trust=["mylab"]
     )
     # devices 0 and 1 send segment 1 alone
@@ -147,7 +149,7 @@ def test_all_in_one_grid_and_reported_without_trust(tmp_path):
     )
     out = tmp_path / "out"
     done = command(
-        "run", toml, "--grid", "seed=0,1", "--on", "local", "--trust", "mylab", "--out", out,
+        "run", toml, "--set", "seed=0,1", "--on", "local", "--trust", "mylab", "--out", out,
         "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -173,7 +175,7 @@ def test_on_flower_s_simulation_to_the_same_numbers(tmp_path, toml):
         )
         + '[radio]\nmodel = "mylab.drifting:DriftingFading"\n'
     )
-    here = slimfl.run(path, overrides=["engine=torch"], trust=["mylab"])
+    here = asking.run(path, overrides=["engine=torch"], trust=["mylab"])
     out = tmp_path / "flower"
     done = command(
         "run", path, "--engine", "flower", "--set", "flower.device_engine=torch", "--trust",

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl import experiment as config
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
 from slimfl.experiment.naming import trusting
 from slimfl.radio import outage_channel
 from slimfl.round import RunFolder, Simulation
+from tests import asking
 from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 DATASET = synthetic(train=300, test=100, size=6)
@@ -71,7 +71,7 @@ def test_a_killed_run_with_memory_resumes_to_the_same_bits(engine, steps, tmp_pa
 
 
 def simulation(**values):
-    [experiment] = config.load(
+    [experiment] = asking.load(
         None, **{"rounds": 6, "training__steps": 2, "engine": "native", **values}
     )
     return Simulation(experiment, dataset=DATASET)
@@ -226,7 +226,7 @@ def test_bits_of_a_nan_are_refused_like_any_nan():
 @pytest.mark.parametrize("named", [MOMENTUM, DRIFTING], ids=["method", "channel"])
 def test_a_folder_that_names_code_runs_none_without_trust(named, tmp_path, monkeypatch):
     values = {"rounds": 2, "training__steps": 1, "data__dataset": "synthetic", **named}
-    slimfl.run(out=tmp_path / "run", **values)
+    asking.run(out=tmp_path / "run", **values)
     monkeypatch.setenv("SLIMFL_TRUST", "")
     with pytest.raises(RequestError, match=r"--trust mylab"):
         slimfl.resume(tmp_path / "run")

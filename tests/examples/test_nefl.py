@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.experiment.naming import trusting
 from slimfl.round import RunFolder, Simulation
+from tests import asking
 from tests.killed_runs import HOWTO, command, finished, killed_after, last_checkpoint, lines
 
 FILE = HOWTO / "nefl.toml"
@@ -44,7 +44,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
 
 
 def simulation(**changes):
-    return Simulation(config.load(FILE, **changes)[0])
+    return Simulation(asking.load(FILE, **changes)[0])
 
 
 def test_the_merge_against_a_loop_over_named_tensors():

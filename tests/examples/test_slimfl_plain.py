@@ -8,6 +8,7 @@ import pytest
 
 import slimfl
 from slimfl.data import synthetic
+from tests import asking
 
 PLAIN = Path(__file__).parents[2] / "examples/slimfl_plain.py"
 
@@ -20,10 +21,10 @@ def test_the_engine_computes_what_the_plain_loops_compute(engine):
     dataset = synthetic(train=600, test=200, size=8)
 
     weights, history = plain.main(dataset, rounds=3, steps=7)
-    run = slimfl.run(dataset=dataset, rounds=3, training__steps=7, seed=0, engine=engine)
+    run = asking.run(dataset=dataset, rounds=3, training__steps=7, seed=0, engine=engine)
 
     flat = np.concatenate([w.numpy().ravel() for w in weights])
-    moved = flat - slimfl.Simulation(run.experiment, dataset=dataset).global_model
+    moved = flat - slimfl.round.Simulation(run.experiment, dataset=dataset).global_model
     # Adam divides by the gradient's size, so rounding of a tiny gradient moves a weight visibly
     assert np.linalg.norm(run.parameters - flat) < 2e-3 * np.linalg.norm(moved)
     assert np.abs(run.parameters - flat).max() < 0.01 * np.abs(moved).max()

@@ -9,7 +9,6 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 SMALL = {
     "DATA": "synthetic", "ROUNDS": 2, "STEPS": 2, "SEEDS": [0, 1], "ALPHAS": [0.5, 5.0],
-    "WORKERS": 1,
 }  # fmt: skip
 
 

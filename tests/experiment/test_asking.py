@@ -1,11 +1,9 @@
-"""Contradictions in a request: the same answer from a file, `--set`, flags, grids and Python."""
+"""Contradictions in a request: the same answer from a file, `--set`, flags and Python."""
 
 import itertools
 
-import numpy as np
 import pytest
 import tomli_w
-from torch import nn
 
 import slimfl
 from slimfl import experiment as config
@@ -13,6 +11,7 @@ from slimfl.errors import RequestError
 from slimfl.experiment.loading import RIVALS
 from slimfl.experiment.mistakes import known_keys
 from slimfl.experiment.short_names import HINTS, SHORT_NAMES, short_name
+from tests import asking
 
 #: For every key with rivals a value that no rival agrees with, and what else it needs.
 VALUES = {
@@ -55,7 +54,7 @@ def write(path, values):
 
 
 def from_file(values, here, folder):
-    return lambda: config.load(write(folder / "e.toml", values))
+    return lambda: asking.load(write(folder / "e.toml", values))
 
 
 def by_set(values, here, folder):
@@ -71,30 +70,15 @@ def by_flag(values, here, folder):
     return lambda: command(here, words)
 
 
-def by_grid(values, here, folder):
-    words = []
-    for key, value in values.items():
-        words += ["--grid", as_text(key, value)]
-    return lambda: command(here, words)
-
-
 def in_python(values, here, folder):
-    return lambda: slimfl.run(**{short_name(k).replace(".", "__"): v for k, v in values.items()})
+    return lambda: slimfl.Experiment.read({}, **tree_of(values))
 
 
-def in_sweep(values, here, folder):
-    lists = {
-        short_name(k).replace(".", "__"): [tuple(v) if isinstance(v, list) else v]
-        for k, v in values.items()
-    }
-    return lambda: slimfl.sweep(**lists)
+def in_compare(values, here, folder):
+    return lambda: slimfl.compare(**tree_of({key: [value] for key, value in values.items()}))
 
 
-def in_overrides(values, here, folder):
-    return lambda: slimfl.run(overrides=[as_text(k, v) for k, v in values.items()])
-
-
-WAYS = [from_file, by_set, by_flag, by_grid, in_python, in_sweep, in_overrides]
+WAYS = [from_file, by_set, by_flag, in_python, in_compare]
 
 
 def command(here, words):
@@ -141,11 +125,11 @@ def test_a_rival_replaces_what_the_file_says(pair, tmp_path):
     file = write(tmp_path / "e.toml", {**needed(pair), before: VALUES[before]})
     given = tree_of({**needed(pair), after: VALUES[after]})
     alone = config.build(given)
-    assert config.load(file, [as_text(after, VALUES[after])]) == [alone]
-    assert config.load(file, **{after.replace(".", "__"): VALUES[after]}) == [alone]
+    assert asking.load(file, [as_text(after, VALUES[after])]) == [alone]
+    assert asking.load(file, **{after.replace(".", "__"): VALUES[after]}) == [alone]
     # a folder's own file has every value, also those that come from a preset
-    file.write_text(config.dump(config.load(file)[0]))
-    assert config.load(file, [as_text(after, VALUES[after])]) == [alone]
+    file.write_text(config.dump(asking.load(file)[0]))
+    assert asking.load(file, [as_text(after, VALUES[after])]) == [alone]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +140,7 @@ def test_a_rival_replaces_what_the_file_says(pair, tmp_path):
 def test_a_key_with_two_values_is_refused_whatever_the_order(key, one, other, here):
     name = key.replace(".", "__")
     flag = next((f"--{short.replace('_', '-')}" for short, k in FLAGS.items() if k == key), None)
-    ways = {"set": lambda v: ["--set", as_text(key, v)], "grid": lambda v: ["--grid", f"{key}={v}"]}
+    ways = {"set": lambda v: ["--set", as_text(key, v)]}
     if flag:
         ways["flag"] = lambda v: [flag, str(v)]
     for way, again in itertools.product(ways.values(), repeat=2):
@@ -167,57 +151,34 @@ def test_a_key_with_two_values_is_refused_whatever_the_order(key, one, other, he
                 command(here, [*way(a), *again(b)])
     for a, b in ((one, other), (other, one)):
         with pytest.raises(RequestError, match=f"{key} is given twice"):
-            slimfl.run(overrides=[as_text(key, a)], **{name: b})
-        with pytest.raises(RequestError, match=f"{key} is given twice"):
-            slimfl.run(overrides=[as_text(key, a), as_text(key, b)])
+            asking.load(None, [as_text(key, a)], **{name: b})
 
 
 def test_what_agrees_is_no_contradiction(tmp_path):
-    (one,) = config.load(None, ["radio.channel=poor", "data.alpha=1"], noise_dbm=-40, alpha=1.0)
+    (one,) = asking.load(None, ["radio.channel=poor", "data.alpha=1"], noise_dbm=-40, alpha=1.0)
     assert (one.radio.channel, one.radio.noise_dbm, one.data.alpha) == ("poor", -40, 1)
-    config.load(None, ["model.widths=0.5,1.0", "seed=3"], widths=[0.5, 1], seed=[3])
-    config.load(None, ["method=slimfl"], method=["slimfl"])
+    asking.load(None, ["model.widths=0.5,1.0", "seed=3"], widths=[0.5, 1], seed=[3])
+    asking.load(None, ["method=slimfl"], method=["slimfl"])
 
 
 def test_a_section_given_as_a_table_is_its_keys(tmp_path):
     file = write(tmp_path / "e.toml", {"training.epochs": 2, "training.batch_size": 4})
-    (one,) = config.load(file, training={"steps": 3})
+    (one,) = asking.load(file, training={"steps": 3})
     assert (one.training.steps, one.training.batch_size) == (3, 4)
     for given in ({"training": {"epochs": 1}, "steps": 3}, {"steps": 3, "training": {"epochs": 1}}):
         with pytest.raises(RequestError, match=r"training\.epochs or training\.steps, not both"):
-            config.load(**given)
+            asking.load(**given)
     with pytest.raises(RequestError, match=r"model\.options or model\.options\.bias, not both"):
-        config.load(None, ["model.options.bias=true", "model.options={a = 1}"])
+        asking.load(None, ["model.options.bias=true", "model.options={a = 1}"])
 
 
 @pytest.mark.parametrize("name", SHORT_NAMES)
-def test_a_short_name_is_the_key_as_option_keyword_and_with_set(name, here, monkeypatch):
+def test_a_short_name_is_an_option_for_its_key(name, here, monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        config, "load", lambda *a, **v: asked.append(config.asked(a[1], v)) or 1 / 0
-    )
-    for words in (["--set", f"{name}=1"], [f"--{name.replace('_', '-')}", "1"]):
-        with pytest.raises(ZeroDivisionError):
-            here("run", *words)
+    monkeypatch.setattr(config, "points", lambda source, given: asked.append(given) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        slimfl.run(**({} if name in ("dataset", "channel") else {name: 1}), overrides=[f"{name}=1"])
-    assert all(SHORT_NAMES[name] in each for each in asked)
-
-
-def test_an_object_and_a_name_for_the_same_part_are_refused():
-    data = slimfl.data.Dataset.from_arrays(*_arrays())
-    with pytest.raises(
-        RequestError, match=r"give dataset= as an object or data\.dataset, not both"
-    ):
-        slimfl.run(dataset=data, data__dataset="mnist")
-    network = slimfl.slimmable(nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.Linear(8, 2)))
-    with pytest.raises(RequestError, match=r"give network= as an object or model\.name, not both"):
-        slimfl.run(network=network, overrides=["model.name=mlp"])
-
-
-def _arrays():
-    images, labels = np.zeros((8, 4, 4, 1), np.uint8), np.arange(8) % 2
-    return images, labels, images, labels
+        here("run", f"--{name.replace('_', '-')}", "1")
+    assert [SHORT_NAMES[name] in each for each in asked] == [True]
 
 
 def said(here, *words):
@@ -242,9 +203,9 @@ def said(here, *words):
 def test_words_of_other_libraries_lead_to_our_key(word, key, here):
     for asked in (word, f"training.{word}", word.upper()):
         with pytest.raises(RequestError, match=f"did you mean '{key}'"):
-            config.load(overrides=[f"{asked}=1"])
+            asking.load(overrides=[f"{asked}=1"])
     with pytest.raises(RequestError, match=f"did you mean '{key}'"):
-        config.load(**{word: 1})
+        config.build({word: 1})
     assert key in said(here, "keys", word)
     option = f"--{short_name(key).replace('_', '-')}" if "." not in short_name(key) else key
     assert option in said(here, "run", f"--{word.replace('_', '-')}", "1")
@@ -264,4 +225,4 @@ def test_a_suggestion_is_made_once(words, here):
 @pytest.mark.parametrize(("method", "ours"), [("FedAvg", "vanilla-1.0x"), ("fedprox", "proximal")])
 def test_methods_of_other_libraries_lead_to_ours(method, ours):
     with pytest.raises(RequestError, match=f"here it is .*{ours}"):
-        slimfl.run(method=method, dataset="synthetic", rounds=1)
+        asking.run(method=method, dataset="synthetic", rounds=1)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from slimfl.errors import RequestError
-from slimfl.experiment import CHANNELS, Experiment, build, dump, known_keys, load, read_toml
+from slimfl.experiment import CHANNELS, Experiment, build, dump, known_keys, read_toml
+from tests.asking import load
 
 NAN = math.nan
 #: Words of the validator or of Python that mean nothing to somebody who writes TOML.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from slimfl import experiment as config
 from slimfl.experiment import known_keys, round_dependencies, round_identity
+from tests import asking
 
 #: Keys that may change while a run is under way.
 FREE = {
@@ -193,7 +193,7 @@ BOUND = {
 
 
 def experiment(**values):
-    return config.load(**{key.replace(".", "__"): value for key, value in values.items()})[0]
+    return asking.load(**{key.replace(".", "__"): value for key, value in values.items()})[0]
 
 
 def test_every_key_is_decided():

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-import slimfl
+from tests import asking
 
 SMALL = {
     "data__dataset": "synthetic",
@@ -32,7 +32,7 @@ def onnxruntime():
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A finished run: what `slimfl.run` returned, with its folder."""
-    return slimfl.run(out=tmp_path_factory.mktemp("runs") / "run", seed=5, **SMALL)
+    return asking.run(out=tmp_path_factory.mktemp("runs") / "run", seed=5, **SMALL)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ import torch
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
-import slimfl
 from slimfl.data import load
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import round_identity
@@ -31,6 +30,7 @@ from slimfl.nn import (
 )
 from slimfl.round import Callback
 from slimfl.training import Images
+from tests import asking
 from tests.export.conftest import SMALL
 
 
@@ -259,7 +259,7 @@ class Residual(nn.Module):
 
 def test_a_network_of_its_author_s_own_is_given_again(onnxruntime, tmp_path):
     torch.manual_seed(0)
-    finished = slimfl.run(out=tmp_path / "run", network=Residual(), **SMALL)
+    finished = asking.run(out=tmp_path / "run", network=Residual(), **SMALL)
     with pytest.raises(RequestError, match=r"network object .*Residual"):
         export(finished.folder, tmp_path / "out")
     with pytest.raises(RequestError, match="another network"):
@@ -345,7 +345,7 @@ def test_a_round_that_was_not_evaluated_has_no_accuracy_of_the_run(tmp_path):
             return record.round == 2
 
     values = {**SMALL, "rounds": 6, "federation__evaluate_every": 5}
-    finished = slimfl.run(out=tmp_path / "run", callbacks=[StopAfterTwo()], **values)
+    finished = asking.run(out=tmp_path / "run", callbacks=[StopAfterTwo()], **values)
     assert len(finished.lines) == 2
     manifest = export(finished.folder, tmp_path / "out", formats=["safetensors"])
     assert [model.run_accuracy for model in manifest.models] == [None, None]
@@ -371,7 +371,7 @@ def test_a_file_that_differs_from_pytorch_is_never_written(
 
 @pytest.mark.parametrize("width", [0.5, 1.0])
 def test_a_width_that_was_never_trained_is_not_exported(tmp_path, width):
-    run = slimfl.run(out=tmp_path / "run", method=f"vanilla-{width}x", **SMALL)
+    run = asking.run(out=tmp_path / "run", method=f"vanilla-{width}x", **SMALL)
     manifest = export(run.folder, tmp_path / "out", formats=["safetensors"])
     assert [model.width for model in manifest.models] == [width]
     assert manifest.models[0].accuracy == run.final_accuracy[f"{width}x"]

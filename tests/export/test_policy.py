@@ -130,7 +130,8 @@ def test_what_makes_no_sense_is_refused(costs, options):
 
 
 def test_it_needs_no_torch():
-    code = "import sys, slimfl; slimfl.WidthPolicy({1.0: 1.0}); print('torch' in sys.modules)"
+    use = "from slimfl.export.policy import WidthPolicy; WidthPolicy({1.0: 1.0})"
+    code = f"import sys; {use}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-    assert slimfl.WidthPolicy is WidthPolicy
+    assert slimfl.export.policy.WidthPolicy is WidthPolicy

@@ -17,10 +17,10 @@ import pytest
 from federations import PATIENCE_S, bring_up, free_ports, processes, until
 from test_simulated import EXPERIMENT, assert_same_numbers, command
 
-import slimfl
 from slimfl.flower.federation import Federation
 from slimfl.flower.kit import lay_out
 from slimfl.round import RunFolder
+from tests import asking
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def experiment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def in_process(experiment):
-    return slimfl.run(experiment, engine="torch")
+    return asking.run(experiment, engine="torch")
 
 
 def test_a_deployment_gives_the_numbers_of_the_torch_engine(
@@ -185,7 +185,7 @@ def test_a_superlink_killed_in_a_run_stops_it_and_a_restarted_one_resumes_it(
     federation.up()
     resumed = command("resume", folder, "--superlink", federation.kit.path, timeout=PATIENCE_S)
     assert resumed.returncode == 0, resumed.stderr
-    assert_same_numbers(folder, slimfl.run(experiment, engine="torch", rounds=2))
+    assert_same_numbers(folder, asking.run(experiment, engine="torch", rounds=2))
 
 
 #: What device 2 does in which round, and the word about it in the log.

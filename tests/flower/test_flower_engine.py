@@ -528,7 +528,7 @@ def test_own_networks_and_wrong_engines_are_refused():
     from slimfl.flower import SlimFLStrategy
 
     with pytest.raises(RequestError, match=r"package\.module:factory"):
-        Simulation(experiment(), dataset=DATASET, network=slimfl.ULMobileNet())
+        Simulation(experiment(), dataset=DATASET, network=slimfl.nn.ULMobileNet())
     with pytest.raises(RequestError, match='engine = "flower"'):
         SlimFLStrategy(experiment("torch"), federation(4))
 

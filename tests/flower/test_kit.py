@@ -17,6 +17,7 @@ from slimfl.flower.federation import Processes
 from slimfl.flower.kit import Kit, lay_out
 from slimfl.flower.signed import bundle, files
 from slimfl.flower.superlink import SuperLink
+from tests import asking
 
 
 @pytest.fixture(scope="module")
@@ -308,9 +309,8 @@ def test_units_and_the_compose_file_name_every_process(kit):
 
 
 def test_the_experiment_in_the_kit_is_one(kit):
-    from slimfl import experiment as config
 
-    (described,) = config.load(kit.path / "experiment.toml")
+    (described,) = asking.load(kit.path / "experiment.toml")
     assert described.engine == "flower"
     assert described.federation.devices == 3
 

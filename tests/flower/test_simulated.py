@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-import slimfl
+from tests import asking
 
 #: SlimFL, S = 2, three devices, three rounds, the poor channel, one thread.
 EXPERIMENT = """
@@ -62,7 +62,7 @@ def assert_same_numbers(folder, run):
 @pytest.mark.slow
 def test_a_simulation_on_ray_gives_the_numbers_of_the_torch_engine(tmp_path):
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
-    in_process = slimfl.run(tmp_path / "experiment.toml", engine="torch", out=tmp_path / "torch")
+    in_process = asking.run(tmp_path / "experiment.toml", engine="torch", out=tmp_path / "torch")
     done = command(
         "run", tmp_path / "experiment.toml", "--engine", "flower", "--set", "threads=2",
         "--out", tmp_path / "group", "--json",

@@ -13,11 +13,11 @@ from safetensors.numpy import load_file
 from lab import archive, made_with
 from lab.archive import CHECKPOINT, LIMITS, MANIFEST, find, pack, unpack
 from lab.cell import Cell
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.round import RunFolder
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.sweeps import complete
+from tests import asking
 
 TINY = {
     "data__dataset": "synthetic",
@@ -30,7 +30,7 @@ TINY = {
 
 
 def tiny(rounds, **changes):
-    return Cell(config.load(**(TINY | {"rounds": rounds} | changes))[0])
+    return Cell(asking.load(**(TINY | {"rounds": rounds} | changes))[0])
 
 
 def numbers(folder):

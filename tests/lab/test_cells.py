@@ -15,6 +15,7 @@ from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.runs.sweeps import complete, is_complete
+from tests import asking
 
 SCALES = {name: scale(name) for name in names("reproduce")}
 
@@ -28,7 +29,7 @@ SYNTHETIC = {
 
 
 def tiny(**changes):
-    return Cell(config.load(**({"rounds": 3, "threads": 1} | changes))[0])
+    return Cell(asking.load(**({"rounds": 3, "threads": 1} | changes))[0])
 
 
 def test_key_follows_the_numbers_and_not_the_circumstances():

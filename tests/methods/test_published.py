@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from slimfl import experiment as config
 from slimfl.devices import Device
 from slimfl.methods import Arrival, RunningMean, method
 from slimfl.nn import SlimConv2d, SlimLinear, Slimmable, at_width, cost, segments, standalone
 from slimfl.nn.order import permutation
 from slimfl.round import Simulation
+from tests import asking
 
 #: HeteroFL's rates a to e, and what its published table has for MNIST.
 RATES = {1.0: 1_556_874, 0.5: 391_370, 0.25: 98_922, 0.125: 25_274, 0.0625: 6_594}
@@ -191,7 +191,7 @@ def test_distillation_adds_nothing_where_the_widest_was_drawn(cohorts):
 
     models = []
     for name in ("fjord", "fjord-kd"):
-        [experiment] = config.load(
+        [experiment] = asking.load(
             method=name, data__dataset="synthetic", data__train_samples=200, engine="torch",
             federation__devices=2, training__steps=4, threads=1, rounds=1,
         )  # fmt: skip
@@ -209,7 +209,7 @@ def test_distillation_adds_nothing_where_the_widest_was_drawn(cohorts):
 def test_heterofl_with_equal_devices_is_federated_averaging_to_the_bit():
     models = []
     for name in ("heterofl", "vanilla-1.0x"):
-        [experiment] = config.load(
+        [experiment] = asking.load(
             method=name, data__dataset="synthetic", data__train_samples=200, threads=1,
             federation__devices=3, training__steps=3, rounds=3,
         )  # fmt: skip

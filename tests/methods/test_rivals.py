@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from slimfl import experiment as config
 from slimfl.devices import Device
 from slimfl.methods import RIVALS, Arrival, RunningMean, ServerOptimiser, method
 from slimfl.nn import (
@@ -20,6 +19,7 @@ from slimfl.nn.layers import SlimConv2d, SlimLinear
 from slimfl.nn.order import permutation
 from slimfl.rng import generator
 from slimfl.round import Simulation
+from tests import asking
 
 WIDTHS = (0.25, 0.5, 1.0)
 TINY = {
@@ -33,7 +33,7 @@ def device(cap, number=0):
 
 
 def simulation(name, **changes):
-    (experiment,) = config.load(None, method=name, **(TINY | changes))
+    (experiment,) = asking.load(None, method=name, **(TINY | changes))
     return Simulation(experiment)
 
 

@@ -20,6 +20,7 @@ from slimfl.nn import (
 )
 from slimfl.round import RunFolder
 from slimfl.round import run as run_simulation
+from tests import asking
 
 WIDTHS = (0.5, 1.0)
 
@@ -89,7 +90,7 @@ def test_what_a_width_has_of_its_own_is_in_its_segment():
 
 def test_a_width_that_the_layer_was_not_made_for_is_refused():
     with pytest.raises(RequestError, match=r"made for the widths 0.5, 1.0, not for 0.25"):
-        slimfl.run(
+        asking.run(
             network=network(SlimBatchNorm2d(8, WIDTHS)),
             model__widths=(0.25, 1.0),
             data__dataset="synthetic",
@@ -152,9 +153,9 @@ def test_statistics_travel_with_the_model_and_no_optimiser_moves_them():
         "training__optimiser_state": "fresh",
     }  # fmt: skip
     net = network(SlimBatchNorm2d(8, WIDTHS))
-    run = slimfl.run(network=network(SlimBatchNorm2d(8, WIDTHS)), **settings)
+    run = asking.run(network=network(SlimBatchNorm2d(8, WIDTHS)), **settings)
     experiment = run.experiment
-    sim = slimfl.Simulation(experiment, network=network(SlimBatchNorm2d(8, WIDTHS)))
+    sim = slimfl.round.Simulation(experiment, network=network(SlimBatchNorm2d(8, WIDTHS)))
     expected = plain_rounds(net, sim, {"rate": 0.05, "decay": 0.3}, rounds=2)
     for name, parameter in run.network.named_parameters():
         np.testing.assert_allclose(
@@ -166,8 +167,8 @@ def test_statistics_travel_with_the_model_and_no_optimiser_moves_them():
 @pytest.mark.parametrize("norm", [lambda: SlimGroupNorm(4, 8), lambda: SlimBatchNorm2d(8, WIDTHS)])
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(norm, tmp_path):
     settings = {"data__dataset": "synthetic", "training__steps": 3, "radio__channel": "good"}
-    whole = slimfl.run(network=network(norm()), rounds=4, **settings)
-    sim = slimfl.Simulation(whole.experiment, network=network(norm()))
+    whole = asking.run(network=network(norm()), rounds=4, **settings)
+    sim = slimfl.round.Simulation(whole.experiment, network=network(norm()))
     folder = RunFolder.create(tmp_path / "a", sim.experiment, sim.setting.provenance())
     assert len(run_simulation(sim, folder, until=2)) == 2
     resumed = slimfl.resume(tmp_path / "a", network=network(norm()))
@@ -203,12 +204,12 @@ def test_torchs_own_norms_between_slimmable_layers_are_refused_with_what_to_use(
         (nn.GroupNorm(4, 8), "SlimGroupNorm"),
     ):
         with pytest.raises(RequestError, match=word):
-            slimfl.run(network=network(norm), data__dataset="synthetic", rounds=1)
+            asking.run(network=network(norm), data__dataset="synthetic", rounds=1)
 
 
 def test_a_network_without_slimmable_layers_is_refused():
     with pytest.raises(RequestError, match="no slimmable layer"):
-        slimfl.run(network=plain(nn.Identity()), data__dataset="synthetic", rounds=1)
+        asking.run(network=plain(nn.Identity()), data__dataset="synthetic", rounds=1)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-import slimfl
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.nn import at_width, build, cost, flat_order, flatten, load_flat, segments, standalone
 from slimfl.round import Simulation
+from tests import asking
 
 EIGHTHS = tuple(k / 8 for k in range(1, 9))
 SMALL = {"blocks": 1, "channels": [8, 16, 16]}
@@ -59,7 +58,7 @@ def test_channels_in_another_order_are_the_same_function(order):
 def test_widths_that_cut_through_a_group_are_refused():
     with pytest.raises(RequestError, match="choose groups that every width has whole"):
         Simulation(
-            config.load(model__name="resnet", model__widths=(0.3, 1.0), data__dataset="synthetic")[
+            asking.load(model__name="resnet", model__widths=(0.3, 1.0), data__dataset="synthetic")[
                 0
             ]
         )
@@ -95,7 +94,7 @@ def cifar(tmp_path):
 
 @pytest.mark.parametrize("method", ["slimfl", "fedrolex", "heterofl"])
 def test_it_learns_from_cifars_files(cifar, method):
-    run = slimfl.run(
+    run = asking.run(
         method=method, data__dataset=str(cifar), data__downscale=4, model__name="resnet",
         model__options={"blocks": 1, "channels": [8, 16]}, federation__devices=2, rounds=4,
         training__steps=12, training__learning_rate=5e-3, radio__channel="good",

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.nn import at_width, build, cost, flatten, segments, standalone
 from slimfl.nn.us_mobilenet import USMobileNet
 from slimfl.round import Simulation
+from tests import asking
 
 WIDTHS = (0.25, 0.5, 1.0)
 TINY = {
@@ -78,7 +78,7 @@ def positions_of(network, word):
 
 def test_lost_statistics_stay_behind_while_shared_weights_move_on():
     """Device by device, over a channel that loses most of segment 2."""
-    sim = Simulation(config.load(**TINY, radio__noise_dbm=-33.0, seed=1)[0])
+    sim = Simulation(asking.load(**TINY, radio__noise_dbm=-33.0, seed=1)[0])
     network = sim.setting.network
     kept_rounds = merged_rounds = 0
     own = {i: positions_of(network, f"mean{i}") for i in (0, 1)}
@@ -122,14 +122,14 @@ def test_statistics_of_a_width_belong_to_its_segment():
 
 @pytest.mark.parametrize("method", ["fedrolex", "federated-dropout"])
 def test_methods_of_other_channels_are_refused_in_one_sentence(method):
-    sim = Simulation(config.load(**TINY, method=method)[0])
+    sim = Simulation(asking.load(**TINY, method=method)[0])
     with pytest.raises(RequestError, match="switchable batch normalisation has statistics of"):
         sim.step()
 
 
 @pytest.mark.parametrize("method", ["slimfl", "heterofl", "fjord-kd", "us-net", "vanilla-0.5x"])
 def test_methods_of_leading_widths_train_it(method):
-    sim = Simulation(config.load(**TINY, method=method, radio__channel="good")[0])
+    sim = Simulation(asking.load(**TINY, method=method, radio__channel="good")[0])
     before = sim.global_model.copy()
     sim.step()
     assert (sim.global_model != before).any()
@@ -137,7 +137,7 @@ def test_methods_of_leading_widths_train_it(method):
 
 
 def test_it_is_told_the_widths_of_the_experiment():
-    sim = Simulation(config.load(**TINY, model__widths=WIDTHS)[0])
+    sim = Simulation(asking.load(**TINY, model__widths=WIDTHS)[0])
     assert sim.setting.network.features.stem_norm.widths == WIDTHS
     sim.step()
 
@@ -145,7 +145,7 @@ def test_it_is_told_the_widths_of_the_experiment():
 def test_a_device_of_a_deployment_knows_its_size():
     from slimfl.flower.device import check_size
 
-    [experiment] = config.load(**TINY, model__widths=WIDTHS)
+    [experiment] = asking.load(**TINY, model__widths=WIDTHS)
     size = flatten(USMobileNet(widths=WIDTHS)).size
     check_size(experiment, 1, 10, size)
     with pytest.raises(RequestError, match="the server sent"):
@@ -156,7 +156,7 @@ def test_a_device_of_a_deployment_knows_its_size():
 def test_a_servers_step_leaves_measured_statistics_as_merged(optimiser):
     """A step along a change would take them to where nobody measured, also below zero."""
     sim = Simulation(
-        config.load(
+        asking.load(
             **TINY, server__optimiser=optimiser, server__learning_rate=0.01, radio__noise_dbm=-120.0
         )[0]
     )

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import slimfl
 from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection, build
@@ -39,6 +38,7 @@ from slimfl.radio.waveform.code import Modem
 from slimfl.radio.waveform.symbols import exchange
 from slimfl.radio.waveform.table import BlockCurve
 from slimfl.rng import generator
+from tests import asking
 
 BOTH = Superposition((1.5, 1.5), (0.8, 0.2))
 
@@ -248,7 +248,7 @@ def test_the_channel_decodes_as_often_as_it_says():
 
 
 def test_a_run_takes_it_from_its_keys(tmp_path):
-    done = slimfl.run(
+    done = asking.run(
         method="slimfl",
         rounds=1,
         out=tmp_path,

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-import slimfl
 from slimfl import extras
 from slimfl.cli import main
 from slimfl.devices import Population
@@ -18,6 +17,7 @@ from slimfl.radio.coding import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.waveform import sionna_blocks
 from slimfl.radio.waveform.code import CRC_BITS, Modem, code_of, groups_of
 from slimfl.radio.waveform.symbols import blocks_of, content_of, exchange, layers_of, superposed
+from tests import asking
 
 SMALL = Modem(bits_per_symbol=2, block_bits=256)
 
@@ -234,7 +234,7 @@ def test_gains_airtime_and_energy_are_those_of_the_formula():
 
 
 def tiny(tmp_path, **radio):
-    return slimfl.run(
+    return asking.run(
         method="slimfl",
         rounds=1,
         out=tmp_path,

@@ -7,9 +7,9 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-import slimfl
 from slimfl.report import write_report
 from slimfl.results import find
+from tests import asking
 
 TINY = {
     "rounds": 4, "data__dataset": "synthetic", "data__train_samples": 300,
@@ -21,7 +21,7 @@ TINY = {
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    slimfl.run(out=folder / "one", **TINY)
+    asking.run(out=folder / "one", **TINY)
     [record] = find([folder])
     page = write_report([record], folder / "report.html").read_text()
     found = re.search(r'id="slimfl-plots">(.*?)</script>', page, re.DOTALL)

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-import slimfl
 from slimfl.results import battery_line, find, group, run_summary, summarise, x_axes
+from tests import asking
 
 CLASSES = [
     {"name": "cell", "share": 0.5, "macs_per_s": 1e8, "battery_j": [0.004, 0.004, 0.002, 0.001]},
@@ -28,7 +28,7 @@ SMALL = {
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs")
     for seed in (0, 1):
-        slimfl.run(out=path / f"seed{seed}", seed=seed, **SMALL)
+        asking.run(out=path / f"seed{seed}", seed=seed, **SMALL)
     return path
 
 
@@ -82,7 +82,7 @@ def test_batteries_and_their_events(folder):
 def test_a_run_of_an_older_version_has_all_axes(folder, tmp_path):
     """Without clock and computing energy: the airtime of an upload is what a round lasted."""
     same = {key: value for key, value in SMALL.items() if not key.startswith("population")}
-    slimfl.run(out=tmp_path / "now", **same)
+    asking.run(out=tmp_path / "now", **same)
     [now] = group(find([tmp_path / "now"]))
     file = tmp_path / "now" / "metrics.jsonl"
     expected = x_axes(now, [1, 5, 8])

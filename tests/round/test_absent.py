@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.methods import RunningMean
 from slimfl.nn import ULMobileNet, segments
 from slimfl.round import Simulation
+from tests import asking
 
 TINY = {
     "data__dataset": "synthetic",
@@ -54,7 +54,7 @@ def test_what_nobody_sends_or_delivers_stays():
 
 
 def models(**changes):
-    simulation = Simulation(config.load(**(TINY | changes))[0])
+    simulation = Simulation(asking.load(**(TINY | changes))[0])
     lines = [simulation.step() for _ in range(3)]
     return simulation.global_model, lines
 
@@ -76,7 +76,7 @@ def test_the_key_changes_runs_in_which_something_is_lost_and_no_others():
 )
 def test_what_an_absent_device_would_weigh_must_be_known(changes):
     with pytest.raises(RequestError, match=r"federation\.absent"):
-        config.load(federation__absent="old", **changes)
+        asking.load(federation__absent="old", **changes)
 
 
 @pytest.mark.parametrize("absent", ["old", "zero"])
@@ -88,7 +88,7 @@ def test_devices_that_cannot_train_a_segment_are_not_counted_for_it(absent, more
         {"name": "capped", "share": 0.75, "max_width": 0.5},
     ]
     simulation = Simulation(
-        config.load(
+        asking.load(
             **(TINY | {"federation__devices": 4, "radio__noise_dbm": -120.0}),
             federation__absent=absent,
             population__classes=classes,
@@ -117,6 +117,6 @@ def test_devices_that_cannot_train_a_segment_are_not_counted_for_it(absent, more
 
 def test_arrivals_alone_in_a_buffer_leave_nobody_absent():
     asynchronous = {"time__mode": "asynchronous", "federation__absent": "old"}
-    config.load(**asynchronous)
+    asking.load(**asynchronous)
     with pytest.raises(RequestError, match=r"time\.buffer_counts"):
-        config.load(**asynchronous, time__buffer_counts="arrivals")
+        asking.load(**asynchronous, time__buffer_counts="arrivals")

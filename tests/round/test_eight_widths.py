@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from slimfl import experiment as config
 from slimfl.radio import optimal_split_numeric
 from slimfl.round import Simulation
+from tests import asking
 
 EIGHTHS = tuple(k / 8 for k in range(1, 9))
 TINY = {
@@ -17,7 +17,7 @@ TINY = {
 
 
 def simulation(**changes):
-    return Simulation(config.load(**(TINY | changes))[0])
+    return Simulation(asking.load(**(TINY | changes))[0])
 
 
 @pytest.mark.parametrize("method", ["slimfl", "heterofl", "sheterofl", "fjord", "us-net"])

@@ -9,11 +9,11 @@ import pytest
 from safetensors.numpy import load_file
 
 import slimfl
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.nn import flat_order
 from slimfl.round import Simulation
 from slimfl.round.parts import LastSegments
+from tests import asking
 
 TINY = {
     "data__dataset": "synthetic", "data__train_samples": 200, "data__test_samples": 50,
@@ -23,7 +23,7 @@ TINY = {
 
 
 def simulation(**changes):
-    return Simulation(config.load(**(TINY | changes))[0])
+    return Simulation(asking.load(**(TINY | changes))[0])
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_without_losses_nothing_is_stale():
 
 def test_a_run_that_is_resumed_ends_with_the_same_bits(tmp_path):
     given = TINY | {"federation__participation": 0.7}
-    slimfl.run(out=tmp_path / "whole", **given)
-    slimfl.run(out=tmp_path / "parts", **given | {"rounds": 3})
+    asking.run(out=tmp_path / "whole", **given)
+    asking.run(out=tmp_path / "parts", **given | {"rounds": 3})
     toml = tmp_path / "parts" / "experiment.toml"
     toml.write_text(re.sub("(?m)^rounds = 3$", "rounds = 6", toml.read_text()))
     slimfl.resume(tmp_path / "parts")
@@ -122,7 +122,7 @@ def test_a_run_that_is_resumed_ends_with_the_same_bits(tmp_path):
 @pytest.mark.parametrize("changes", [{"time__mode": "asynchronous"}, {"privacy__clip_norm": 1.0}])
 def test_what_it_does_not_go_with_is_said(changes):
     with pytest.raises(RequestError, match=r'federation\.absent = "stale" needs common rounds'):
-        config.load(federation__absent="stale", **changes)
+        asking.load(federation__absent="stale", **changes)
 
 
 def test_a_checkpoint_without_what_arrived_last_is_refused():

@@ -8,6 +8,7 @@ import pytest
 from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.round import RunFolder, Simulation, run
+from tests import asking
 
 KEYS = {
     "rounds": 12,
@@ -25,7 +26,7 @@ KEYS = {
 
 
 def experiment(**changes: object) -> config.Experiment:
-    return config.load(**{**KEYS, **changes})[0]
+    return asking.load(**{**KEYS, **changes})[0]
 
 
 def test_near_and_far_devices_are_told_apart_by_what_arrives() -> None:

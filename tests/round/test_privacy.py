@@ -21,6 +21,7 @@ from slimfl.radio import Signal
 from slimfl.round import Simulation
 from slimfl.round.privacy import Clip, Privacy, gaussian_delta, gaussian_epsilon
 from slimfl.round.uploads import Upload
+from tests import asking
 
 DATASET = synthetic(train=300, test=100, size=6)
 SIZES = (3000, 9000)
@@ -193,7 +194,7 @@ def heard_most(lines):
 
 
 def test_a_run_tells_the_epsilon_of_the_device_heard_most():
-    lines = slimfl.run(**SETTINGS).lines
+    lines = asking.run(**SETTINGS).lines
     for count in (1, 3, 6):
         expected = gaussian_epsilon(math.sqrt(heard_most(lines[:count])) / 1.2, 1e-5)
         assert lines[count - 1].privacy.as_json() == {"epsilon": expected, "delta": 1e-5}
@@ -201,14 +202,14 @@ def test_a_run_tells_the_epsilon_of_the_device_heard_most():
 
 
 def test_without_noise_there_is_no_epsilon_and_without_a_norm_no_privacy():
-    clipped = slimfl.run(**{**SETTINGS, "privacy__noise_multiplier": 0.0})
+    clipped = asking.run(**{**SETTINGS, "privacy__noise_multiplier": 0.0})
     assert clipped.lines[-1]["privacy"]["epsilon"] is None
     plain = {k: v for k, v in SETTINGS.items() if not k.startswith("privacy")}
-    assert "privacy" not in slimfl.run(**plain).lines[-1]
+    assert "privacy" not in asking.run(**plain).lines[-1]
 
 
 def test_a_resumed_run_remembers_what_was_spent(tmp_path, monkeypatch):
-    whole = slimfl.run(**SETTINGS)
+    whole = asking.run(**SETTINGS)
     step = Simulation.step
 
     def interrupted(self):
@@ -219,7 +220,7 @@ def test_a_resumed_run_remembers_what_was_spent(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Simulation, "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            slimfl.run(out=tmp_path / "run", **SETTINGS)
+            asking.run(out=tmp_path / "run", **SETTINGS)
     resumed = slimfl.resume(tmp_path / "run", dataset=DATASET)
     assert resumed.lines[-1]["privacy"] == whole.lines[-1]["privacy"]
     np.testing.assert_array_equal(resumed.parameters, whole.parameters)
@@ -227,12 +228,12 @@ def test_a_resumed_run_remembers_what_was_spent(tmp_path, monkeypatch):
 
 def test_every_method_and_any_number_of_widths():
     for changes in ({"method": "vanilla-0.5x"}, {"model__widths": (0.25, 0.5, 1.0)}):
-        lines = slimfl.run(**{**SETTINGS, "rounds": 2, **changes}).lines
+        lines = asking.run(**{**SETTINGS, "rounds": 2, **changes}).lines
         assert lines[-1]["privacy"]["epsilon"] > 0
 
 
 def test_the_engines_agree_in_private():
-    native, torch = (slimfl.run(engine=engine, **SETTINGS) for engine in ("native", "torch"))
+    native, torch = (asking.run(engine=engine, **SETTINGS) for engine in ("native", "torch"))
     np.testing.assert_allclose(native.parameters, torch.parameters, atol=1e-4)
 
 
@@ -245,8 +246,8 @@ def test_wrong_requests_say_what_to_change():
 
 def test_clipping_alone_with_a_large_norm_changes_nothing():
     settings = {k: v for k, v in SETTINGS.items() if not k.startswith("privacy")}
-    plain = slimfl.run(engine="torch", **settings)
-    clipped = slimfl.run(engine="torch", privacy__clip_norm=1e6, **settings)
+    plain = asking.run(engine="torch", **settings)
+    clipped = asking.run(engine="torch", privacy__clip_norm=1e6, **settings)
     np.testing.assert_allclose(plain.parameters, clipped.parameters, atol=1e-6)
 
 
@@ -443,9 +444,9 @@ def test_one_device_s_images_do_not_reach_the_others_through_the_normalisation()
 
 def test_standardising_in_private_is_said_in_the_log(tmp_path):
     private = {**SETTINGS, "rounds": 1}
-    slimfl.run(out=tmp_path / "asked", data__normalise="standard", **private)
+    asking.run(out=tmp_path / "asked", data__normalise="standard", **private)
     assert "epsilon does not cover" in (tmp_path / "asked/run.log").read_text()
-    slimfl.run(out=tmp_path / "default", **private)
+    asking.run(out=tmp_path / "default", **private)
     assert not (tmp_path / "default/run.log").exists()
     assert 'normalise = "centred"' in (tmp_path / "default/experiment.toml").read_text()
 
@@ -463,7 +464,7 @@ def test_a_run_that_repeats_a_round_with_secret_noise_pays_twice(tmp_path, monke
     with monkeypatch.context() as patch:
         patch.setattr(Simulation, "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            slimfl.run(out=tmp_path / "run", **settings)
+            asking.run(out=tmp_path / "run", **settings)
     seen = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
     max((tmp_path / "run/checkpoints").glob("*.safetensors")).unlink()
     lines = slimfl.resume(tmp_path / "run", dataset=DATASET).lines

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-import slimfl
 from slimfl.experiment import build
 from slimfl.radio import build_channel, heard
 from slimfl.round import Simulation
+from tests import asking
 
 SMALL = {
     "rounds": 4,
@@ -81,7 +81,7 @@ def test_attempts_are_paid_for_in_the_record():
 
 def test_what_a_run_expects_knows_the_length_of_its_messages(tmp_path):
     """The normal approximation needs the bits, which are known once the network is."""
-    run = slimfl.run(
+    run = asking.run(
         out=tmp_path / "run",
         rounds=1,
         data__dataset="synthetic",

@@ -11,6 +11,7 @@ from slimfl.errors import RequestError, RunError
 from slimfl.experiment import build
 from slimfl.radio import Links, Receptions, signal
 from slimfl.round import Callback, Simulation, finished, run
+from tests import asking
 
 DATASET = synthetic(train=300, test=100, size=6)
 SMALL = {"rounds": 3, "training": {"steps": 2, "batch_size": 8}}
@@ -211,7 +212,7 @@ def test_an_infeasible_split_is_told_before_anything_happens():
 def test_a_step_that_cannot_be_had_is_told_before_anything_happens(name, tmp_path):
     values = {"rounds": 1, "data__dataset": "synthetic", "training__algorithm": name}
     with pytest.raises(RequestError, match=f"local step '{name}'"):
-        slimfl.run(out=tmp_path / "run", **values)
+        asking.run(out=tmp_path / "run", **values)
     assert not (tmp_path / "run").exists()
 
 
@@ -221,8 +222,8 @@ def test_own_network_method_and_channel_need_no_registration():
     class Head(nn.Module):
         def __init__(self):
             super().__init__()
-            self.one = slimfl.SlimLinear(36, 8, slim_in=False)
-            self.two = slimfl.SlimLinear(8, 10, slim_out=False)
+            self.one = slimfl.nn.SlimLinear(36, 8, slim_in=False)
+            self.two = slimfl.nn.SlimLinear(8, 10, slim_out=False)
 
         def forward(self, x):
             return self.two(self.one(x.flatten(1)).relu())
@@ -246,7 +247,7 @@ def test_own_network_method_and_channel_need_no_registration():
         def probabilities(self, devices, signal):
             return np.ones((len(devices), len(signal.messages)))
 
-    result = slimfl.run(
+    result = asking.run(
         dataset=DATASET, network=Head(), channel=Perfect(), rounds=2, training__steps=2
     )
     assert [line["delivered"] for line in result.lines] == [[10, 10]] * 2

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl import experiment as config
 from slimfl.engines.choice import choose
 from slimfl.errors import RequestError
 from slimfl.round import RunFolder, Simulation
+from tests import asking
 
 RING = {"distribution": "disc", "radius_m": 250.0, "inner_m": 35.0}
 MIXED = [
@@ -26,11 +26,11 @@ SMALL = {
 
 
 def run(method="slimfl", **values):
-    return slimfl.run(method=method, **{**SMALL, "population__classes": MIXED, **values})
+    return asking.run(method=method, **{**SMALL, "population__classes": MIXED, **values})
 
 
 def simulation(**values):
-    return Simulation(config.load(**{**SMALL, "population__classes": MIXED, **values})[0])
+    return Simulation(asking.load(**{**SMALL, "population__classes": MIXED, **values})[0])
 
 
 def without_times(lines):
@@ -130,7 +130,7 @@ def test_two_methods_have_the_same_devices(tmp_path):
 
 def test_a_run_is_repeated_with_the_devices_of_its_folder(tmp_path):
     drawn = run(out=tmp_path / "drawn", radio__split="per-device")
-    again = slimfl.run(
+    again = asking.run(
         out=tmp_path / "again",
         population__file=tmp_path / "drawn" / "devices.csv",
         radio__split="per-device",
@@ -146,8 +146,8 @@ def test_a_run_from_a_file_resumes_with_that_file_or_not_at_all(tmp_path):
     table = tmp_path / "table.csv"
     shutil.copy(tmp_path / "drawn" / "devices.csv", table)
     values = {**SMALL, "population__file": table}
-    whole = slimfl.run(out=tmp_path / "whole", **values)
-    slimfl.run(out=tmp_path / "part", **{**values, "rounds": 2})
+    whole = asking.run(out=tmp_path / "whole", **values)
+    asking.run(out=tmp_path / "part", **{**values, "rounds": 2})
     text = (tmp_path / "part" / "experiment.toml").read_text()
     (tmp_path / "part" / "experiment.toml").write_text(text.replace("rounds = 2", "rounds = 4"))
     table.write_text(table.read_text().replace("0.5,inf", "1.0,inf"))
@@ -161,15 +161,15 @@ def test_a_run_from_a_file_resumes_with_that_file_or_not_at_all(tmp_path):
 
 
 def test_alike_devices_are_recorded_as_ever(tmp_path):
-    lines = slimfl.run(out=tmp_path / "run", **SMALL).lines
+    lines = asking.run(out=tmp_path / "run", **SMALL).lines
     assert not {"missing", "label_accuracy"} & {*lines[0].keys()}
     assert not (tmp_path / "run" / "devices.csv").exists()
 
 
 def test_a_population_that_is_the_papers_gives_the_papers_numbers():
     """Classes that say what the defaults say: the same rounds, to the last digit."""
-    plain = slimfl.run(**SMALL)
-    same = slimfl.run(population__classes=[{"name": "all", "distance_m": 100.0}], **SMALL)
+    plain = asking.run(**SMALL)
+    same = asking.run(population__classes=[{"name": "all", "distance_m": 100.0}], **SMALL)
     for ours, papers in zip(same.lines, plain.lines, strict=True):
         new = {"missing", "label_accuracy", "seconds", "loss"}  # losses are summed label by label
         assert {**ours.as_json(), **dict.fromkeys(new)} == {
@@ -240,7 +240,7 @@ def test_a_split_per_device_needs_to_know_the_gains(monkeypatch):
         def probabilities(self, devices, signal):
             return None
 
-    experiment = config.load(**{**SMALL, "radio__split": "per-device"})[0]
+    experiment = asking.load(**{**SMALL, "radio__split": "per-device"})[0]
     with pytest.raises(RequestError, match="noise_to_power"):
         Simulation(experiment, channel=Deaf(), engine=choose)
 

@@ -119,8 +119,8 @@ class CountsImages(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.one = slimfl.SlimLinear(36, 8, slim_in=False)
-        self.two = slimfl.SlimLinear(8, 10, slim_out=False)
+        self.one = slimfl.nn.SlimLinear(36, 8, slim_in=False)
+        self.two = slimfl.nn.SlimLinear(8, 10, slim_out=False)
 
     def forward(self, x):
         if self.training:

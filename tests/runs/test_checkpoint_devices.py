@@ -12,9 +12,11 @@ import pytest
 
 import slimfl
 from slimfl.engines import device_states
+from slimfl.errors import RequestError
 from slimfl.round import RunFolder
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage.state_space import disk_bytes, space_warning, states_bytes
+from tests import asking
 
 SETTINGS = {
     "rounds": 8,
@@ -41,7 +43,7 @@ def on_disk(monkeypatch):
 
 @pytest.fixture(scope="module")
 def in_memory():
-    return slimfl.run(**SETTINGS)
+    return asking.run(**SETTINGS)
 
 
 def lines(run):
@@ -69,9 +71,9 @@ def states_of(folder):
 
 @pytest.mark.parametrize("engine", ["native", "torch"])
 def test_where_the_states_are_changes_no_bit(on_disk, tmp_path, monkeypatch, engine):
-    on_disk = slimfl.run(out=tmp_path / "files", engine=engine, **SETTINGS)
+    on_disk = asking.run(out=tmp_path / "files", engine=engine, **SETTINGS)
     monkeypatch.undo()
-    inline = slimfl.run(out=tmp_path / "inline", engine=engine, **SETTINGS)
+    inline = asking.run(out=tmp_path / "inline", engine=engine, **SETTINGS)
     assert_same(on_disk, inline)
     names = [path.name for path in sorted((tmp_path / "inline" / "checkpoints").iterdir())]
     assert names == ["round-00000007.safetensors", "round-00000008.safetensors"]
@@ -89,7 +91,7 @@ def test_a_checkpoint_writes_the_devices_that_trained(on_disk, tmp_path, monkeyp
     monkeypatch.setattr(
         device_states, "write_states", lambda path, s: written.append(sorted(s)) or write(path, s)
     )
-    run = slimfl.run(out=tmp_path / "run", **SETTINGS | {"rounds": 3})
+    run = asking.run(out=tmp_path / "run", **SETTINGS | {"rounds": 3})
     assert written == [line["devices"] for line in run.lines]
 
 
@@ -106,7 +108,7 @@ def test_what_is_out_of_date_does_not_pile_up_on_the_disk(
         tidy(folder, written)
 
     monkeypatch.setattr(checkpoints, "_tidy", measured)
-    run = slimfl.run(
+    run = asking.run(
         out=tmp_path / "run",
         **SETTINGS | {"rounds": 20, "federation__participation": participation},
     )
@@ -172,7 +174,7 @@ def test_a_kill_between_any_two_steps_loses_nothing(
     on_disk, in_memory, tmp_path, monkeypatch, every
 ):
     begun = tmp_path / "begun"
-    slimfl.run(out=begun, **SETTINGS | {"rounds": 1, "federation__checkpoint_every": every})
+    asking.run(out=begun, **SETTINGS | {"rounds": 1, "federation__checkpoint_every": every})
     kills = 0
     for count in itertools.count(0, int(os.environ.get("SLIMFL_KILL_STEP", "7"))):
         path = shutil.copytree(begun, tmp_path / f"run-{count}")
@@ -198,7 +200,7 @@ def damage(path):
 
 
 def stopped_after(path, rounds):
-    slimfl.run(out=path, **SETTINGS | {"rounds": rounds})
+    asking.run(out=path, **SETTINGS | {"rounds": rounds})
     edit_rounds(path, rounds, 8)
     return path
 
@@ -286,7 +288,7 @@ def test_states_of_another_network_are_refused(on_disk, tmp_path):
     digest = device_states.write_states(file, {3: {"step": np.zeros((), np.float32)}})
     for checkpoint in (path / "checkpoints").glob("round-*"):
         rewrite_digest(checkpoint, name, digest)
-    with pytest.raises(slimfl.RequestError, match="does not fit this run"):
+    with pytest.raises(RequestError, match="does not fit this run"):
         slimfl.resume(path)
 
 
@@ -340,7 +342,7 @@ def test_the_shapes_of_states_are_those_of_the_engines(training, engine):
 
     values = {f"training__{key}": value for key, value in training.items()}
     experiment = slimfl.experiment.load(engine=engine, **SETTINGS | values)[0]
-    sim = slimfl.Simulation(experiment)
+    sim = slimfl.round.Simulation(experiment)
     sim.step()
     found = {}
     for key, value in sim.engine.device_states().items():

@@ -14,6 +14,7 @@ import slimfl
 from slimfl.errors import RequestError
 from slimfl.experiment.naming import trusting
 from slimfl.runs.storage import checkpoint as checkpoints
+from tests import asking
 
 SETTINGS = {
     "rounds": 4,
@@ -30,7 +31,7 @@ SETTINGS = {
 def stopped_once(tmp_path_factory):
     """A run of which two rounds of four are done."""
     path = tmp_path_factory.mktemp("runs") / "stopped"
-    slimfl.run(out=path, **SETTINGS | {"rounds": 2})
+    asking.run(out=path, **SETTINGS | {"rounds": 2})
     edit(path, rounds=4)
     return path
 
@@ -101,7 +102,7 @@ def test_an_edited_setting_is_refused_by_name(stopped, key, value):
 
 
 def test_more_rounds_and_other_circumstances_are_allowed(stopped):
-    longer = slimfl.run(**SETTINGS | {"rounds": 5})
+    longer = asking.run(**SETTINGS | {"rounds": 5})
     edit(stopped, rounds=5, checkpoint_every=2, convergence_window=3, wait_s=5.0, track="[]")
     resumed = slimfl.resume(stopped)
     np.testing.assert_array_equal(resumed.parameters, longer.parameters)
@@ -112,13 +113,13 @@ def test_more_rounds_and_other_circumstances_are_allowed(stopped):
 
 def test_more_rounds_are_refused_where_the_learning_rate_follows_them(tmp_path):
     path = tmp_path / "cosine"
-    slimfl.run(out=path, training__schedule="cosine", **SETTINGS | {"rounds": 2})
+    asking.run(out=path, training__schedule="cosine", **SETTINGS | {"rounds": 2})
     edit(path, rounds=4)
     assert_refused(path, "rounds was 2 and is 4")
 
 
 def test_a_checkpoint_of_another_seed_is_refused(stopped, tmp_path):
-    slimfl.run(out=tmp_path / "other", seed=7, **SETTINGS | {"rounds": 2})
+    asking.run(out=tmp_path / "other", seed=7, **SETTINGS | {"rounds": 2})
     shutil.rmtree(stopped / "checkpoints")
     shutil.copytree(tmp_path / "other" / "checkpoints", stopped / "checkpoints")
     shutil.copy(tmp_path / "other" / "metrics.jsonl", stopped)
@@ -126,7 +127,7 @@ def test_a_checkpoint_of_another_seed_is_refused(stopped, tmp_path):
 
 
 def test_a_checkpoint_from_before_it_said_what_it_was_made_with_is_accepted(stopped):
-    whole = slimfl.run(**SETTINGS)
+    whole = asking.run(**SETTINGS)
     for file in (stopped / "checkpoints").iterdir():
         rewrite(file, lambda state, tensors: state.pop("made_with"))
     np.testing.assert_array_equal(slimfl.resume(stopped).parameters, whole.parameters)
@@ -175,7 +176,7 @@ def test_arrays_that_do_not_fit_are_refused_with_a_sentence(stopped, change):
 def test_impossible_counts_of_privacy_are_refused(tmp_path, heard):
     path = tmp_path / "private"
     private = {"privacy__clip_norm": 1.0, "federation__average": "uniform"}
-    slimfl.run(out=path, **SETTINGS | private | {"rounds": 2})
+    asking.run(out=path, **SETTINGS | private | {"rounds": 2})
     edit(path, rounds=4)
     rewrite(path / "checkpoints" / "round-00000002.safetensors", change_state(heard=heard))
     assert_refused(path, "does not fit this run")
@@ -195,7 +196,7 @@ def test_impossible_counts_of_privacy_are_refused(tmp_path, heard):
     ],
 )
 def test_a_state_that_says_nothing_is_a_damaged_one(stopped, change, caplog):
-    whole = slimfl.run(**SETTINGS)
+    whole = asking.run(**SETTINGS)
     rewrite(stopped / "checkpoints" / "round-00000002.safetensors", change)
     resumed = slimfl.resume(stopped)
     assert "round-00000002.safetensors is damaged" in caplog.text
@@ -214,7 +215,7 @@ def with_memory(tmp_path, monkeypatch):
         "radio__model": "mylab.drifting:DriftingFading",
     }
     with trusting(["mylab"]):
-        slimfl.run(out=tmp_path / "run", **SETTINGS | named | {"rounds": 2})
+        asking.run(out=tmp_path / "run", **SETTINGS | named | {"rounds": 2})
         edit(tmp_path / "run", rounds=4)
         yield tmp_path / "run"
 

@@ -9,6 +9,7 @@ import pytest
 import slimfl
 from slimfl.cli import main
 from slimfl.errors import RequestError
+from tests import asking
 
 SETTINGS = {
     "rounds": 2,
@@ -23,7 +24,7 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def received_once(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "received"
-    slimfl.run(out=path, **SETTINGS)
+    asking.run(out=path, **SETTINGS)
     (path / ".lock").unlink()
     toml = path / "experiment.toml"
     toml.write_text(toml.read_text().replace("rounds = 2", "rounds = 3"))

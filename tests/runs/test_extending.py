@@ -11,6 +11,7 @@ import slimfl
 from slimfl.errors import RequestError
 from slimfl.round import RunFolder
 from slimfl.round import run as run_simulation
+from tests import asking
 
 SMALL = {
     "dataset": "synthetic", "steps": 1, "devices": 3, "data__train_samples": 120,
@@ -39,9 +40,9 @@ def numbers(folder):
 )
 def test_a_run_of_4_rounds_that_gets_7_is_a_run_of_7(setting, tmp_path):
     short, whole = tmp_path / "short", tmp_path / "whole"
-    slimfl.run(out=short, rounds=4, **SMALL, **setting)
+    asking.run(out=short, rounds=4, **SMALL, **setting)
     assert len(slimfl.resume(short, rounds=7).lines) == 7
-    slimfl.run(out=whole, rounds=7, **SMALL, **setting)
+    asking.run(out=whole, rounds=7, **SMALL, **setting)
     lines, newest, tensors = numbers(short)
     other_lines, other_newest, other_tensors = numbers(whole)
     assert lines == other_lines
@@ -55,7 +56,7 @@ def test_a_run_of_4_rounds_that_gets_7_is_a_run_of_7(setting, tmp_path):
 
 
 def test_a_run_that_was_stopped_can_get_fewer_rounds_but_not_than_it_has(tmp_path):
-    sim = slimfl.Simulation(slimfl.experiment.load(rounds=9, **SMALL)[0])
+    sim = slimfl.round.Simulation(slimfl.experiment.load(rounds=9, **SMALL)[0])
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, until=3)
     before = (tmp_path / "cut/experiment.toml").read_text()
@@ -77,7 +78,7 @@ def test_a_run_that_was_stopped_can_get_fewer_rounds_but_not_than_it_has(tmp_pat
     ],
 )
 def test_what_depends_on_the_number_of_rounds_is_refused(setting, words, tmp_path):
-    slimfl.run(out=tmp_path / "r", rounds=2, **SMALL, **setting)
+    asking.run(out=tmp_path / "r", rounds=2, **SMALL, **setting)
     before = (tmp_path / "r/experiment.toml").read_text()
     with pytest.raises(RequestError, match=words):
         slimfl.resume(tmp_path / "r", rounds=4)
@@ -86,7 +87,7 @@ def test_what_depends_on_the_number_of_rounds_is_refused(setting, words, tmp_pat
 
 def test_the_last_round_of_a_shortened_run_has_a_test(tmp_path):
     asked = slimfl.experiment.load(rounds=9, federation__evaluate_every=4, **SMALL)[0]
-    sim = slimfl.Simulation(asked)
+    sim = slimfl.round.Simulation(asked)
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, until=3)
     with pytest.raises(RequestError, match="its last round would have no test; give 4 or more"):
@@ -95,14 +96,14 @@ def test_the_last_round_of_a_shortened_run_has_a_test(tmp_path):
 
 @pytest.mark.parametrize("rounds", [0, -1, 2.5, True, "many"])
 def test_what_is_no_number_of_rounds_is_refused(rounds, tmp_path):
-    slimfl.run(out=tmp_path / "r", rounds=1, **SMALL)
+    asking.run(out=tmp_path / "r", rounds=1, **SMALL)
     with pytest.raises(RequestError, match="rounds"):
         slimfl.resume(tmp_path / "r", rounds=rounds)
 
 
 def test_a_run_that_stopped_early_stays_ended_and_says_so(tmp_path, caplog):
     stop = {"name": "early-stopping", "options": {"patience": 1, "min_improvement": 0.9}}
-    ended = slimfl.run(out=tmp_path / "r", rounds=6, callbacks=[stop], **SMALL)
+    ended = asking.run(out=tmp_path / "r", rounds=6, callbacks=[stop], **SMALL)
     assert len(ended.lines) == 2
     with caplog.at_level(logging.WARNING):
         assert len(slimfl.resume(tmp_path / "r", rounds=9).lines) == 2

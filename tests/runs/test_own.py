@@ -10,6 +10,7 @@ from torch import nn
 
 import slimfl
 from slimfl.data import Dataset, Samples, load, load_section, synthetic
+from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection, build
 from slimfl.methods import Merge, SlimFL, Work
 from slimfl.nn import slimmable
@@ -22,6 +23,7 @@ from slimfl.round import RunFolder
 from slimfl.round import run as run_simulation
 from slimfl.runs import own
 from slimfl.runs.sweeps import Job, complete
+from tests import asking
 
 SMALL = {
     "rounds": 3,
@@ -116,7 +118,7 @@ def begun(path, kind, rounds=2):
     """A run with an own object, stopped after two of three rounds."""
     given = {kind: OBJECTS[kind][0]()}
     values = SMALL if kind == "dataset" else {**SMALL, "data__dataset": "synthetic"}
-    whole = slimfl.run(out=path, **given, **values)
+    whole = asking.run(out=path, **given, **values)
     lines = (path / "metrics.jsonl").read_text().splitlines(keepends=True)
     newest = sorted((path / "checkpoints").iterdir())[-1]
     newest.unlink()
@@ -162,14 +164,14 @@ def test_nothing_goes_on_without_the_object(kind, tmp_path):
     path = tmp_path / "run"
     begun(path, kind)
     before = (path / "metrics.jsonl").read_bytes()
-    with pytest.raises(slimfl.RequestError, match=rf"slimfl\.resume\(path, {kind}=\.\.\.\)"):
+    with pytest.raises(RequestError, match=rf"slimfl\.resume\(path, {kind}=\.\.\.\)"):
         slimfl.resume(path)
-    with pytest.raises(slimfl.RequestError, match=rf"{kind}="):
-        slimfl.run(path / "experiment.toml")
+    with pytest.raises(RequestError, match=rf"{kind}="):
+        asking.run(path / "experiment.toml")
     folder = RunFolder.open(path)
-    with pytest.raises(slimfl.RequestError, match=rf"{kind}="):
+    with pytest.raises(RequestError, match=rf"{kind}="):
         complete(Job(path, folder.experiment()))
-    with pytest.raises(slimfl.RequestError, match=rf"{kind}="):
+    with pytest.raises(RequestError, match=rf"{kind}="):
         complete(Job(tmp_path / "again", folder.experiment()))
     assert (path / "metrics.jsonl").read_bytes() == before
 
@@ -178,7 +180,7 @@ def test_nothing_goes_on_without_the_object(kind, tmp_path):
 def test_another_object_than_the_original_is_refused(kind, tmp_path):
     begun(tmp_path / "run", kind)
     before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
-    with pytest.raises(slimfl.RequestError, match=f"another {kind}") as caught:
+    with pytest.raises(RequestError, match=f"another {kind}") as caught:
         slimfl.resume(tmp_path / "run", **{kind: OBJECTS[kind][1]()})
     assert "\n" not in str(caught.value)
     assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
@@ -186,8 +188,8 @@ def test_another_object_than_the_original_is_refused(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_an_object_that_the_run_was_made_without_is_refused(kind, tmp_path):
-    slimfl.run(out=tmp_path / "run", **{**SMALL, "data__dataset": "synthetic"})
-    with pytest.raises(slimfl.RequestError):
+    asking.run(out=tmp_path / "run", **{**SMALL, "data__dataset": "synthetic"})
+    with pytest.raises(RequestError):
         slimfl.resume(tmp_path / "run", **{kind: OBJECTS[kind][0]()})
 
 
@@ -211,7 +213,7 @@ def test_a_network_needs_its_first_weights_only_until_there_is_a_checkpoint(tmp_
     np.testing.assert_array_equal(resumed.parameters, whole.parameters)
     shutil.rmtree(tmp_path / "fresh" / "checkpoints")
     (tmp_path / "fresh" / "metrics.jsonl").unlink()
-    with pytest.raises(slimfl.RequestError, match="original weights"):
+    with pytest.raises(RequestError, match="original weights"):
         slimfl.resume(tmp_path / "fresh", network=network(shift=1.0))
     again = slimfl.resume(tmp_path / "fresh", network=network())
     np.testing.assert_array_equal(again.parameters, whole.parameters)
@@ -219,7 +221,7 @@ def test_a_network_needs_its_first_weights_only_until_there_is_a_checkpoint(tmp_
 
 def test_the_layers_of_a_network_belong_to_its_fingerprint(tmp_path):
     begun(tmp_path / "run", "network")
-    with pytest.raises(slimfl.RequestError, match="another network"):
+    with pytest.raises(RequestError, match="another network"):
         slimfl.resume(tmp_path / "run", network=network(activation=nn.Tanh))
 
 
@@ -227,22 +229,22 @@ def test_what_is_named_is_not_taken_for_own(tmp_path):
     """The command line loads a dataset once and hands it to every run; a method may be ours."""
     experiment = build({"rounds": 1, "data": {"dataset": "synthetic", "train_samples": 100}})
     for data in (load_section(experiment.data), None):
-        sim = slimfl.Simulation(experiment, dataset=data, method=SlimFL((0.5, 1.0)))
+        sim = slimfl.round.Simulation(experiment, dataset=data, method=SlimFL((0.5, 1.0)))
         assert sim.setting.provenance()["own"] == {}
         assert sim.experiment.data.dataset == "synthetic"
-    cut = slimfl.Simulation(experiment, dataset=load("synthetic"))  # all samples, not 100
+    cut = slimfl.round.Simulation(experiment, dataset=load("synthetic"))  # all samples, not 100
     assert list(cut.setting.provenance()["own"]) == ["dataset"]
 
 
 def test_an_own_method_cannot_pass_for_a_built_in_one():
     for name in ("slimfl", "vanilla-0.5x", "vanilla-1.5x"):
-        with pytest.raises(slimfl.RequestError, match="rename your own method"):
-            slimfl.run(method=Narrow(name=name), data__dataset="synthetic", rounds=1)
+        with pytest.raises(RequestError, match="rename your own method"):
+            asking.run(method=Narrow(name=name), data__dataset="synthetic", rounds=1)
 
 
 def test_a_run_says_which_method_it_ran_however_it_was_begun(tmp_path):
     experiment = build({"rounds": 1, "data": {"dataset": "synthetic"}, "training": {"steps": 1}})
-    sim = slimfl.Simulation(experiment, method=Narrow())
+    sim = slimfl.round.Simulation(experiment, method=Narrow())
     folder = RunFolder.create(tmp_path / "run", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder)
     assert folder.experiment().method == "narrow"
@@ -276,7 +278,7 @@ class _Grey(dict):
 
 def test_the_report_draws_no_expectation_beside_a_channel_without_one(tmp_path):
     begun(tmp_path / "own", "channel")
-    slimfl.run(out=tmp_path / "named", **{**SMALL, "data__dataset": "synthetic"})
+    asking.run(out=tmp_path / "named", **{**SMALL, "data__dataset": "synthetic"})
     mine, named = find([tmp_path / "own", tmp_path / "named"])
     assert expected_of(mine.experiment, mine.provenance) is None
     assert expected_of(named.experiment, named.provenance) is not None
@@ -301,7 +303,7 @@ def test_what_the_report_expects_is_what_the_run_s_own_channel_says(tmp_path):
     """With gains half as strong, an exponential gain passes with the square of the probability."""
     values = {**SMALL, "data__dataset": "synthetic"}
     for name, given in (("own", {"channel": channel(closed_form=True)}), ("named", {})):
-        slimfl.run(out=tmp_path / name, **given, **values)
+        asking.run(out=tmp_path / name, **given, **values)
     mine, named = find([tmp_path / "own", tmp_path / "named"])
     paper = np.array(expected_of(named.experiment, named.provenance))
     assert expected_of(mine.experiment, mine.provenance) == pytest.approx(paper**2)
@@ -320,7 +322,7 @@ def test_runs_with_different_own_objects_are_not_one_group(tmp_path):
     """Else two networks would be averaged as if they were two seeds."""
     values = {**SMALL, "data__dataset": "synthetic"}
     for seed, hidden in ((0, 4), (1, 4), (2, 6)):
-        slimfl.run(out=tmp_path / f"{seed}", network=network(hidden), **{**values, "seed": seed})
+        asking.run(out=tmp_path / f"{seed}", network=network(hidden), **{**values, "seed": seed})
     groups = summarise(find([tmp_path])).groups
     assert sorted(len(row.seeds) for row in groups) == [1, 2]
 

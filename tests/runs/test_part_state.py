@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import slimfl
 from slimfl.data import synthetic
 from slimfl.errors import RequestError
 from slimfl.experiment import build
@@ -14,6 +13,7 @@ from slimfl.round import Simulation
 from slimfl.round.parts import Kept
 from slimfl.runs.storage import checkpoint
 from slimfl.runs.storage.checkpoint import Checkpoint
+from tests import asking
 
 DATASET = synthetic(train=200, test=50, size=6)
 
@@ -104,7 +104,7 @@ class Wide(Merge):
 @pytest.mark.parametrize("engine", ["torch", "native"])
 def test_a_model_in_another_layout_or_precision_is_taken_as_float32(engine):
     values = {"dataset": DATASET, "rounds": 2, "training__steps": 2, "engine": engine}
-    plain = slimfl.run(**values)
-    double = slimfl.run(method=Double((0.5, 1.0)), **values)
+    plain = asking.run(**values)
+    double = asking.run(method=Double((0.5, 1.0)), **values)
     assert double.parameters.dtype == np.float32
     np.testing.assert_array_equal(double.parameters, plain.parameters)

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.results import load
 from slimfl.round import RunFolder, Simulation, completed, run
@@ -25,12 +24,13 @@ from slimfl.runs.storage.record import (
     read_intact,
     read_on,
 )
+from tests import asking
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """A private run of three rounds, evaluated after the second and the last; devices differ."""
-    (experiment,) = config.load(
+    (experiment,) = asking.load(
         rounds=3, threads=1, data__dataset="synthetic", data__train_samples=60,
         data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=4,
         federation__evaluate_every=2, federation__dropout=0.3, privacy__clip_norm=1.0,
@@ -54,7 +54,7 @@ def test_what_a_run_writes_is_read_back_to_the_last_digit(ran):
 
 
 def test_a_partition_is_bounded_whatever_the_number_of_devices(tmp_path):
-    (asked,) = config.load(federation__devices=1_000_000)
+    (asked,) = asking.load(federation__devices=1_000_000)
     path = tmp_path / "partition.json"
     with path.open("wb") as file:
         file.truncate(7 << 30)

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 import slimfl
 from slimfl.errors import RequestError, RunError
 from slimfl.round import RunFolder, completed
+from tests import asking
 
 SETTINGS = {
     "rounds": 14,
@@ -69,7 +70,7 @@ def command(monkeypatch):
 @pytest.fixture(scope="module")
 def never_stopped(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "whole"
-    slimfl.run(out=path, **SETTINGS)
+    asking.run(out=path, **SETTINGS)
     return path
 
 
@@ -79,7 +80,7 @@ def partial(path, rounds, monkeypatch):
     class Enough(Exception):
         pass
 
-    step = slimfl.Simulation.step
+    step = slimfl.round.Simulation.step
 
     def limited(self):
         if self.round == rounds:
@@ -87,9 +88,9 @@ def partial(path, rounds, monkeypatch):
         return step(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(slimfl.Simulation, "step", limited)
+        patch.setattr(slimfl.round.Simulation, "step", limited)
         with pytest.raises(Enough):
-            slimfl.run(out=path, **SETTINGS)
+            asking.run(out=path, **SETTINGS)
     return path
 
 
@@ -104,7 +105,7 @@ def test_killed_at_random_moments(never_stopped, tmp_path):
         if path.exists() and (path / "experiment.toml").exists():
             slimfl.resume(path)
         else:
-            slimfl.run(out=path, **{SETTINGS!r})
+            asking.run(out=path, **{SETTINGS!r})
         """
     )
     random_moments = random.Random(5)
@@ -188,8 +189,8 @@ def test_a_full_disk_ends_with_one_sentence_and_an_intact_folder(never_stopped, 
         if {limit_kb} == 3:
             settings["federation__checkpoint_every"] = 100
         try:
-            slimfl.run(out=sys.argv[1], **settings)
-        except slimfl.RunError as error:
+            asking.run(out=sys.argv[1], **settings)
+        except RunError as error:
             print(error)
             sys.exit(1)
         """
@@ -215,7 +216,7 @@ def test_a_second_writer_is_refused(tmp_path, monkeypatch):
 
 def test_a_folder_in_use_is_not_overwritten(never_stopped):
     with pytest.raises(RequestError, match="slimfl resume"):
-        slimfl.run(out=never_stopped, **SETTINGS)
+        asking.run(out=never_stopped, **SETTINGS)
 
 
 def test_other_data_than_the_run_was_made_with_is_refused(tmp_path, monkeypatch):
@@ -276,7 +277,7 @@ class TestComplete:
 
     def test_with_sparse_checkpoints_more_rounds_are_run_again(self, tmp_path):
         settings = SETTINGS | {"rounds": 5, "federation__checkpoint_every": 3}
-        slimfl.run(out=tmp_path / "whole", **settings)
+        asking.run(out=tmp_path / "whole", **settings)
         path = copy_of(tmp_path / "whole", tmp_path)
         last_checkpoint(path).unlink()
         assert last_checkpoint(path).stem == "round-00000003"
@@ -346,7 +347,7 @@ class TestDamagedMetrics:
         """A second kill, after the run has started over, must find no checkpoint of the first."""
         path = copy_of(never_stopped, tmp_path)
         (path / "metrics.jsonl").write_bytes(b"")
-        step = slimfl.Simulation.step
+        step = slimfl.round.Simulation.step
 
         def limited(self):
             if self.round == 3:
@@ -354,7 +355,7 @@ class TestDamagedMetrics:
             return step(self)
 
         with monkeypatch.context() as patch:
-            patch.setattr(slimfl.Simulation, "step", limited)
+            patch.setattr(slimfl.round.Simulation, "step", limited)
             with pytest.raises(InterruptedError):
                 slimfl.resume(path)
         names = sorted(file.stem for file in (path / "checkpoints").iterdir())

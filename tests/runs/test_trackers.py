@@ -14,6 +14,7 @@ from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
 from slimfl.round import RunFolder
 from slimfl.runs.trackers import IDS, check_trackers, parameters, scalars, seed_group
+from tests import asking
 
 SETTINGS = {
     "data__dataset": "synthetic", "data__train_samples": 200, "data__test_samples": 50,
@@ -30,7 +31,7 @@ class Broken(slimfl.Callback):
 
     def on_round(self, record, model):
         if record.round == 4:
-            slimfl.Simulation.step = self.fail
+            slimfl.round.Simulation.step = self.fail
 
     def fail(self, *_):
         raise self.error
@@ -38,14 +39,14 @@ class Broken(slimfl.Callback):
 
 @pytest.fixture
 def broken(monkeypatch):
-    step = slimfl.Simulation.step
+    step = slimfl.round.Simulation.step
 
     def run(error=None, **values):
-        monkeypatch.setattr(slimfl.Simulation, "step", step)
+        monkeypatch.setattr(slimfl.round.Simulation, "step", step)
         error = error or ValueError("broken")
         with pytest.raises(type(error)):
-            slimfl.run(callbacks=[Broken(error)], **{**SETTINGS, **values})
-        monkeypatch.setattr(slimfl.Simulation, "step", step)
+            asking.run(callbacks=[Broken(error)], **{**SETTINGS, **values})
+        monkeypatch.setattr(slimfl.round.Simulation, "step", step)
 
     return run
 
@@ -59,7 +60,7 @@ def resumed(folder, **values):
 
 def test_everything_that_a_radio_costs_is_logged(tmp_path):
     """The names are those of the metrics; bits are per segment."""
-    run = slimfl.run(
+    run = asking.run(
         **SETTINGS, privacy__clip_norm=1.0, privacy__noise_multiplier=1.0,
         data__normalise="centred",
     )  # fmt: skip
@@ -139,7 +140,7 @@ def test_tensorboard_holds_every_round_once_after_a_failure(tmp_path, broken):
 
 
 def test_tensorboard_gets_the_rounds_before_it_was_asked_for(tmp_path):
-    slimfl.run(out=tmp_path / "run", **SETTINGS)
+    asking.run(out=tmp_path / "run", **SETTINGS)
     file = tmp_path / "run/experiment.toml"
     file.write_text(file.read_text().replace("track = []", 'track = ["tensorboard"]'))
     expected = resumed(tmp_path / "run", rounds=6)
@@ -196,7 +197,7 @@ def test_mlflow_continues_the_run_of_the_folder(tmp_path, mlflow, broken, error,
 
 
 def test_mlflow_begins_a_run_where_the_store_does_not_have_it(tmp_path, mlflow):
-    slimfl.run(out=tmp_path / "run", track=["mlflow"], **SETTINGS)
+    asking.run(out=tmp_path / "run", track=["mlflow"], **SETTINGS)
     mlflow.set_tracking_uri((tmp_path / "elsewhere").as_uri())
     check_mlflow(mlflow, resumed(tmp_path / "run", rounds=6), method="slimfl")
 
@@ -274,7 +275,7 @@ class Kill(slimfl.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 import mlflow
 mlflow.set_tracking_uri({mlflow.get_tracking_uri()!r})
-slimfl.run(callbacks=[Kill()], **{values!r})
+asking.run(callbacks=[Kill()], **{values!r})
 """
     # its own service: a killed one takes the open runs with it
     env = {key: value for key, value in os.environ.items() if key != "WANDB_SERVICE"}
@@ -292,7 +293,7 @@ slimfl.run(callbacks=[Kill()], **{values!r})
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"wandb": 3}', '{"wandb": "../../x"}'])
 def test_ids_that_are_none_are_refused(text, tmp_path):
-    slimfl.run(out=tmp_path / "run", track=["tensorboard"], **SETTINGS)
+    asking.run(out=tmp_path / "run", track=["tensorboard"], **SETTINGS)
     (tmp_path / "run" / IDS).write_text(text)
     with pytest.raises(RequestError, match=r"trackers\.json is damaged.*remove it"):
         slimfl.resume(tmp_path / "run", rounds=6)
@@ -301,7 +302,7 @@ def test_ids_that_are_none_are_refused(text, tmp_path):
 def test_a_tracker_that_is_not_installed_is_a_wrong_request(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RequestError, match=r"pip install '\.\[wandb\]'"):
-        slimfl.run(out=tmp_path / "run", track=["wandb"], **SETTINGS)
+        asking.run(out=tmp_path / "run", track=["wandb"], **SETTINGS)
     assert not (tmp_path / "run").exists()
 
 
@@ -322,6 +323,6 @@ def test_an_error_in_a_tracker_does_not_end_the_run(tmp_path, monkeypatch, caplo
 
     mlflow.start_run = refuse
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    run = slimfl.run(out=tmp_path / "run", track=["mlflow"], **SETTINGS)
+    run = asking.run(out=tmp_path / "run", track=["mlflow"], **SETTINGS)
     assert len(run.lines) == 5
     assert "callback MLflow failed" in caplog.text

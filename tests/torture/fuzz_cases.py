@@ -209,7 +209,7 @@ def _run(random: random.Random, folder: Path) -> list[str]:
 
 
 def _changes(random: random.Random, chance: float) -> list[str]:
-    """Changes to a run by --set and --grid."""
+    """Changes to a run by --set and --set."""
     words = []
     while random.random() < chance:
         key = random.choice(KEYS)
@@ -218,9 +218,9 @@ def _changes(random: random.Random, chance: float) -> list[str]:
         words += ["--set", random.choice(["", "=", "a", "a=", "=1", "data=1", "data.=1", "..=1"])]
     if random.random() < 0.05:
         key = random.choice([key for key in KEYS if key.name not in SIZES])
-        words += ["--grid", f"{key.name}={value(random, key)},{value(random, key)}"]
+        words += ["--set", f"{key.name}={value(random, key)},{value(random, key)}"]
     if random.random() < 0.05:
-        words += ["--grid", random.choice(["", "=", "data.alpha=", "data.alpha=1,", "x=1,2"])]
+        words += ["--set", random.choice(["", "=", "data.alpha=", "data.alpha=1,", "x=1,2"])]
     return words
 
 

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.bound import bound
-from slimfl.cli.cost import cost
+from slimfl.cli.bound import BoundCommand, bound
+from slimfl.cli.cost import CostCommand, cost
 from slimfl.cli.data import data
 from slimfl.cli.deploy import deploy
 from slimfl.cli.doctor import doctor
@@ -22,7 +22,7 @@ from slimfl.cli.interrupts import interrupts_raise
 from slimfl.cli.keys import keys
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.cli.population import population
-from slimfl.cli.radio import link
+from slimfl.cli.radio import LinkCommand, link
 from slimfl.cli.results import compare, report
 from slimfl.cli.run import RunCommand, resume, run
 from slimfl.cli.watch import watch
@@ -59,11 +59,11 @@ def options(
     """Federated learning over width-adjustable networks on unreliable radio links."""
 
 
-app.command(cls=RunCommand)(run)
+made_from_keys = {run: RunCommand, link: LinkCommand, bound: BoundCommand, cost: CostCommand}
 for command in (
-    resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
+    run, resume, keys, watch, compare, report, export, pick, link, bound, cost, doctor,
 ):  # fmt: skip
-    app.command(cls=PlainCommand)(command)
+    app.command(cls=made_from_keys.get(command, PlainCommand))(command)
 app.add_typer(data, name="data")
 app.add_typer(population, name="population")
 app.add_typer(deploy, name="deploy")

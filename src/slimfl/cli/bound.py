@@ -1,65 +1,44 @@
 """`slimfl bound`: theorem 1, in the paper's form and a sharper one."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slimfl.cli.output import Json, aside, finite, floats, show, show_json
-from slimfl.cli.radio import (
-    Channel,
-    Devices,
-    Efficiency,
-    Noise,
-    Out,
-    SegmentCount,
-    Split,
-    radio_section,
-)
+from slimfl.cli.output import Json, finite, floats, remark, show, show_json, table
+from slimfl.cli.radio import Devices, Out, SegmentCount, radio_section
+from slimfl.cli.settings import Set, with_settings
 
 if TYPE_CHECKING:
     from slimfl.experiment import RadioSection
 
-#: Defaults of the options.
-DEFAULTS = {
-    "--smoothness": 1.0,
-    "--strong-convexity": 0.1,
-    "--delta": 1.0,
-    "--initial-distance-squared": 1.0,
-}
+BoundCommand = with_settings(
+    "radio.channel", "radio.noise_dbm", "radio.spectral_efficiency", "radio.split",
+    noise_dbm="the channel's", split="0.8,0.2 for two segments, else optimal",
+)  # fmt: skip
 
 
 def bound(
-    channel: Channel = None,
-    noise_dbm: Noise = None,
-    spectral_efficiency: Efficiency = "1.5",
-    split: Split = None,
     segments: SegmentCount = None,
     devices: Devices = 10,
     weights: Annotated[
         str | None, typer.Option(help="Loss weights.", show_default="1/S each")
     ] = None,
     smoothness: Annotated[
-        float | None,
-        typer.Option(help="L, the smoothness.", min=1e-12, max=1e12, show_default="1"),
-    ] = None,
+        float, typer.Option(help="L, the smoothness.", min=1e-12, max=1e12)
+    ] = 1.0,
     strong_convexity: Annotated[
-        float | None,
-        typer.Option(help="mu, the strong convexity.", min=1e-12, max=1e12, show_default="0.1"),
-    ] = None,
+        float, typer.Option(help="mu, the strong convexity.", min=1e-12, max=1e12)
+    ] = 0.1,
     delta: Annotated[
-        float | None,
-        typer.Option(help="Mean variance of a local gradient.", min=0, max=1e12, show_default="1"),
-    ] = None,
+        float, typer.Option(help="Mean variance of a local gradient.", min=0, max=1e12)
+    ] = 1.0,
     initial_distance_squared: Annotated[
-        float | None,
-        typer.Option(
-            help="Delta_1, the squared distance at the start.", min=0, max=1e12, show_default="1"
-        ),
-    ] = None,
+        float, typer.Option(help="Delta_1, the squared distance at the start.", min=0, max=1e12)
+    ] = 1.0,
     rounds: Annotated[int, typer.Option(help="Number of rounds.", min=1, max=10_000_000)] = 1000,
     out: Out = Path("figures"),
+    set_: Set = None,
     json: Json = False,
 ) -> None:
     """Compute theorem 1's bound on the optimality gap.
@@ -69,24 +48,22 @@ def bound(
     from slimfl.errors import RequestError
     from slimfl.radio.bound import optimal_weights
 
-    section, widths = radio_section(channel, noise_dbm, spectral_efficiency, split, segments)
+    section, widths = radio_section(None, set_ or (), segments)
     count = len(widths)
     loss_weights = floats(weights, "--weights") or optimal_weights(count)
     if len(loss_weights) != count or not _shares(loss_weights):
         raise RequestError(f"--weights takes {count} positive numbers that sum to 1")
-    constants = {
-        "--smoothness": smoothness,
-        "--strong-convexity": strong_convexity,
-        "--initial-distance-squared": initial_distance_squared,
-        "--delta": delta,
+    problem = {
+        "smoothness": smoothness,
+        "strong_convexity": strong_convexity,
+        "initial_distance_squared": initial_distance_squared,
     }
-    for name, value in constants.items():
-        if value is not None and not math.isfinite(value):
-            raise RequestError(f"{name} takes a finite number, not {value}")
-    told = {name: DEFAULTS[name] if given is None else given for name, given in constants.items()}
-    if told["--strong-convexity"] > told["--smoothness"]:
+    for name, value in {**problem, "delta": delta}.items():
+        if value != value:  # a NaN is neither too small nor too large
+            raise RequestError(f"--{name.replace('_', '-')} takes a number, not {value}")
+    if strong_convexity > smoothness:
         raise RequestError("--strong-convexity must not exceed --smoothness")
-    curves = _unmeasured(section, loss_weights, devices, told, rounds)
+    curves = _curves(section, loss_weights, devices, delta, problem, rounds)
     curves["figure"] = _draw(curves, out)
     document = _document(curves, rounds)
     if json:
@@ -110,11 +87,12 @@ def _shown(last: int) -> list[int]:
     return sorted({1, *(10**k for k in range(1, 7) if 10**k < last), last})
 
 
-def _unmeasured(
+def _curves(
     section: "RadioSection",
     weights: tuple[float, ...],
     devices: int,
-    told: dict[str, float],
+    delta: float,
+    problem: dict[str, float],
     rounds: int,
 ) -> dict[str, Any]:
     """Both bounds from the options."""
@@ -126,19 +104,14 @@ def _unmeasured(
     coding = signal(section, tuple((i,) for i in range(count)), count).coding
     probabilities = outage_link(section).decoding_probabilities(coding)
     constants = {
-        "paper": paper_constant(told["--delta"], probabilities, weights),
-        "sharp": sharp_constant(told["--delta"], probabilities, weights, devices),
-    }
-    problem = {
-        "smoothness": told["--smoothness"],
-        "strong_convexity": told["--strong-convexity"],
-        "initial_distance_squared": told["--initial-distance-squared"],
+        "paper": paper_constant(delta, probabilities, weights),
+        "sharp": sharp_constant(delta, probabilities, weights, devices),
     }
     t = _rounds(rounds)
     return {
         "probabilities": probabilities,
         **problem,
-        "delta": told["--delta"],
+        "delta": delta,
         "B": constants,
         "round": t,
         **{f"bound_{name}": theorem1(t, constant=b, **problem) for name, b in constants.items()},
@@ -174,21 +147,23 @@ def _document(curves: dict[str, Any], rounds: int) -> dict[str, Any]:
 
 
 def _show(document: dict[str, Any], devices: int) -> None:
-    from rich.table import Table
+    def words(bound: float | None) -> str:
+        return "infinite" if bound is None else f"{bound:.4g}"
 
-    columns = {"bound_paper": "paper's\nbound", "bound_sharp": "sharper\nbound"}
-    title = "Theorem 1: E[F] - F* after t rounds is at most"
-    table = Table(title=title)
-    for heading in ("t", "learning\nrate", *columns.values()):
-        table.add_column(heading, justify="right")
-    for row in document["bound"]:
-        cells = ("infinite" if row[key] is None else f"{row[key]:.4g}" for key in columns)
-        table.add_row(str(row["round"]), f"{row['learning_rate']:.4g}", *cells)
-    told = {name: "infinite" if b is None else f"{b:.4g}" for name, b in document["B"].items()}
-    reach = ", ".join(f"{p:.4f}" for p in document["decoding_probabilities"])
-    lines = [
-        f"B = {told['paper']} (paper, lemma 1), {told['sharp']} (sharper, K = {devices}); "
-        f"p = {reach}"
+    rows = [
+        {
+            "t": row["round"],
+            "learning\nrate": row["learning_rate"],
+            "paper's\nbound": words(row["bound_paper"]),
+            "sharper\nbound": words(row["bound_sharp"]),
+        }
+        for row in document["bound"]
     ]
-    show(table, *lines)
-    aside().print(f"figure: {document['figure']}", highlight=False, soft_wrap=True)
+    constants = {name: words(b) for name, b in document["B"].items()}
+    reach = ", ".join(f"{p:.4f}" for p in document["decoding_probabilities"])
+    show(
+        table(rows, "Theorem 1: E[F] - F* after t rounds is at most"),
+        f"B = {constants['paper']} (paper, lemma 1), {constants['sharp']} (sharper, "
+        f"K = {devices}); p = {reach}",
+    )
+    remark(f"figure: {document['figure']}")

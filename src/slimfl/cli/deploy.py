@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import Json, remark, show, show_json, table
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 
 if TYPE_CHECKING:
@@ -76,12 +76,10 @@ def init(
     if json:
         show_json({"kit": kit.path, "address": kit.address, "devices": devices})
         return
-    aside().print(
+    remark(
         f"{folder} describes a federation of {devices} devices with the server at {kit.address}. "
         f"To run it on this machine: slimfl deploy up {folder}. To run it on separate machines, "
-        "copy server/ and each device-*/ to its machine; see docs/deployment.md.",
-        highlight=False,
-        soft_wrap=True,
+        "copy server/ and each device-*/ to its machine; see docs/deployment.md."
     )
 
 
@@ -161,9 +159,9 @@ def _show(federation: "Federation", json: bool) -> None:
     if json:
         show_json({"address": federation.kit.address, "processes": rows})
         return
-    from rich.table import Table
-
-    table = Table("", "state", "process", title=f"SuperLink at {federation.kit.address}")
-    for row in rows:
-        table.add_row(row["name"], row["state"], str(row["pid"] or ""))
-    show(table)
+    show(
+        table(
+            [{"": r["name"], "state": r["state"], "process": str(r["pid"] or "")} for r in rows],
+            f"SuperLink at {federation.kit.address}",
+        )
+    )

@@ -5,7 +5,8 @@ import platform
 import shutil
 from typing import Any
 
-from slimfl.cli.output import Json, show, show_json
+from slimfl.cli.data import how_to_fetch, places
+from slimfl.cli.output import Json, show, show_json, table
 
 #: The packages of each extra; those of the flower engine are checked with the engines.
 EXTRAS = {
@@ -29,14 +30,8 @@ def doctor(json: Json = False) -> None:
     if json:
         show_json({"findings": findings})
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("", "what", "state")
-    for finding in findings:
-        mark = Text("ok", "green") if finding["ok"] else Text("no", "yellow")
-        table.add_row(mark, finding["what"], finding["state"])
-    show(table)
+    show(table([{"": "ok" if f["ok"] else "no", "what": f["what"], "state": f["state"]}
+                for f in findings]))  # fmt: skip
 
 
 def _finding(what: str, ok: bool, state: str) -> dict[str, Any]:
@@ -90,18 +85,10 @@ def _flower_versions() -> str:
 
 
 def _data() -> list[dict[str, Any]]:
-    from slimfl.data import SOURCES, locate
-    from slimfl.errors import RequestError
-
-    findings = []
-    for name in SOURCES:
-        try:
-            findings.append(_finding(name, True, str(locate(name, fetch=False))))
-        except RequestError:
-            findings.append(
-                _finding(name, False, f"not downloaded yet; run `slimfl data fetch {name}`")
-            )
-    return findings
+    return [
+        _finding(name, where is not None, where or how_to_fetch(name))
+        for name, where in places().items()
+    ]
 
 
 def _extras() -> list[dict[str, Any]]:

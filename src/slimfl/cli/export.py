@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, check_writable, floats, show, show_json
-from slimfl.cli.trusting import Trust, allow
+from slimfl.cli.output import Json, check_writable, floats, remark, show, show_json, table
+from slimfl.cli.settings import Trust, allow
 
 DataDir = Annotated[
     Path | None,
@@ -70,42 +70,36 @@ def export(
     )
     for model in manifest.models:
         if model.precision == "float32" and model.run_accuracy not in (None, model.accuracy):
-            aside().print(
+            remark(
                 f"{model.name}: the accuracy is {model.accuracy} here and {model.run_accuracy} in "
                 "the run; another processor may round differently"
             )
     if json:
         show_json({"folder": folder, "manifest": manifest.as_json()})
         return
-    from rich import box
-    from rich.table import Table
-
     from slimfl.export.exporting import microjoules
 
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        collapse_padding=True,
-        title=f"{manifest.model}, round {manifest.run.round}",
-    )
-    table.add_column("width")
-    for heading in ("bytes", "para-\nmeters", "multiply-\nadds", "accuracy\n%", "points\nlost",
-                    "energy per\nimage", "ms per\nimage"):  # fmt: skip
-        table.add_column(heading, justify="right")
-    for model in manifest.models:
-        lost = model.accuracy_loss_points
-        table.add_row(
-            model.label,
-            f"{sum(file.bytes for file in model.files):,}",
-            f"{model.parameters:,}",
-            f"{model.multiply_adds:,}",
-            f"{100 * model.accuracy:.2f}",
-            "" if lost is None else f"{lost:.2f}",
-            microjoules(model.joules_per_image),
-            "" if model.latency_ms is None else f"{model.latency_ms:.3f}",
+    rows = [
+        {
+            "width": model.label,
+            "bytes": sum(file.bytes for file in model.files),
+            "para-\nmeters": model.parameters,
+            "multiply-\nadds": model.multiply_adds,
+            "accuracy\n%": f"{100 * model.accuracy:.2f}",
+            "points\nlost": None if (lost := model.accuracy_loss_points) is None else f"{lost:.2f}",
+            "energy per\nimage": microjoules(model.joules_per_image),
+            "ms per\nimage": None if model.latency_ms is None else f"{model.latency_ms:.3f}",
+        }
+        for model in manifest.models
+    ]
+    show(
+        table(
+            rows,
+            f"{manifest.model}, round {manifest.run.round}",
+            f"energy: preset {manifest.energy.preset}, a convention, not a measurement",
         )
-    table.caption = f"energy: preset {manifest.energy.preset}, a convention, not a measurement"
-    show(table)
-    aside().print(f"export: {folder}", highlight=False, soft_wrap=True)
+    )
+    remark(f"export: {folder}")
 
 
 def pick(

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print only one JSON document on standard output.")
@@ -31,6 +33,49 @@ DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder with the dataset.", show_default="search, then download"),
 ]
+
+
+#: Words in columns of numbers.
+NO_NUMBERS = ("infinite", "unlimited", "unknown")
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]], title: str | None = None, caption: str | None = None
+) -> "Table":
+    """A table of rows with the same headings; columns of numbers are aligned on the right."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(
+        title=title,
+        caption=caption,
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title_justify="left",
+        caption_justify="left",
+    )
+    for heading in rows[0] if rows else ():
+        first = not made.columns
+        text = any(_is_text(row[heading]) for row in rows)
+        made.add_column(heading, justify="left" if first or text else "right")
+    for row in rows:
+        made.add_row(*map(_cell, row.values()))
+    return made
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value[:1].isalpha() and value not in NO_NUMBERS
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case int():
+            return f"{value:,}"
+        case float():
+            return "infinite" if abs(value) == float("inf") else f"{value:.4g}"
+    return str(value)
 
 
 def show(*renderables: "RenderableType") -> None:
@@ -58,6 +103,11 @@ def aside() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False)
+
+
+def remark(text: str) -> None:
+    """Print a line beside the result."""
+    aside().print(text, highlight=False, soft_wrap=True)
 
 
 def finite(value: float) -> float | None:
@@ -91,10 +141,12 @@ def floats(text: str | None, option: str) -> tuple[float, ...] | None:
         raise RequestError(f"{option} takes numbers separated by commas, not {shown!r}") from None
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, *suffixes: str) -> None:
     """Refuse a file that cannot be written, before the work for its contents begins."""
     from slimfl.errors import RequestError
 
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise RequestError(f"{path} cannot be written; end its name in {' or '.join(suffixes)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():

@@ -5,18 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slimfl.cli.output import Json, aside, check_writable, finite, show, show_json
-from slimfl.cli.plain_help import PlainCommand, PlainGroup
-from slimfl.cli.trusting import Trust, allow
+from slimfl.cli.output import Json, check_writable, finite, remark, show, show_json, table
+from slimfl.cli.plain_help import PlainGroup
+from slimfl.cli.settings import Set, Source, Trust, allow, described, with_settings
 
 if TYPE_CHECKING:
     from slimfl.round.prospect import Prospect
 
 population = typer.Typer(
-    name="population",
-    help="Show the devices of an experiment.",
-    no_args_is_help=True,
-    cls=PlainGroup,
+    help="Show the devices of an experiment.", no_args_is_help=True, cls=PlainGroup
 )
 
 #: Maximum number of devices listed one by one in JSON.
@@ -28,27 +25,13 @@ def _population() -> None:
     """Show the devices of an experiment."""
 
 
-@population.command("show", cls=PlainCommand)
+ShowCommand = with_settings("population.preset", "federation.devices", "method", "seed")
+
+
+@population.command("show", cls=ShowCommand)
 def show_population(
-    experiment: Annotated[
-        Path | None, typer.Argument(help="A TOML file.", show_default="the defaults")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="paper, cell, phones or sensors.", show_default="paper")
-    ] = None,
-    devices: Annotated[
-        int | None, typer.Option(help="Number of devices.", show_default="10")
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option(help="Method whose signals are sent.", show_default="slimfl")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the random draws.", show_default="0")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Set any other key, e.g. radio.noise_dbm=-40; may be repeated."),
-    ] = None,
+    experiment: Source = None,
+    set_: Set = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -62,30 +45,19 @@ def show_population(
     json: Json = False,
 ) -> None:
     """Show where the devices are and how often each would be heard."""
-    from slimfl import experiment as config
     from slimfl.devices import write_devices
     from slimfl.errors import RequestError
     from slimfl.round.prospect import prospect
 
-    allow(trust, config.typed_names(set_ or (), method=method))
-    experiments = config.load(
-        experiment,
-        set_ or (),
-        population__preset=preset,
-        federation__devices=devices,
-        method=method,
-        seed=seed,
-    )
-    first = experiments[0]
-    for path in filter(None, (out, csv)):
-        check_writable(path)
-    if out is not None and out.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise RequestError(
-            f"a figure cannot be written to {out}; end the name in .png, .pdf or .svg"
-        )
-    seen = prospect(first)
+    allow(trust)
+    one = described(experiment, set_)
+    if out is not None:
+        check_writable(out, ".png", ".pdf", ".svg")
     if csv is not None:
-        write_devices(csv, seen.population, first.model.widths)
+        check_writable(csv)
+    seen, widths = prospect(one), one.model.widths
+    if csv is not None:
+        write_devices(csv, seen.population, widths)
     if out is not None:
         from slimfl.report import cell_figure, save
 
@@ -93,110 +65,97 @@ def show_population(
             raise RequestError(
                 "there is no formula for how often these devices are heard; omit --out"
             )
-        save(cell_figure(seen.population, seen.delivered, first.model.widths), out)
-    document = _document(seen, first.model.widths, first.method)
+        save(cell_figure(seen.population, seen.delivered, widths), out)
+    document = {
+        "devices": len(seen.population),
+        "method": one.method,
+        "classes": list(_classes(seen, widths)),
+    }
     if json:
-        show_json({**document, "devices_listed": _listed(seen, first.model.widths)})
-    else:
-        show(_table(document))
-        for path in filter(None, (out, csv)):
-            aside().print(f"written: {path}", highlight=False, soft_wrap=True)
+        show_json({**document, "devices_listed": _listed(seen, widths)})
+        return
+    show(_table(document))
+    for path in filter(None, (out, csv)):
+        remark(f"written: {path}")
 
 
-def _document(seen: "Prospect", widths: tuple[float, ...], method: str) -> dict[str, Any]:
+#: Columns of a population that a class spreads over, with their headings and units in the table.
+SPREAD = {
+    "distance_m": ("distance\nm", 1.0),
+    "power_dbm": (None, 1.0),
+    "macs_per_s": ("speed\nMMAC/s", 1e-6),
+    "battery_j": ("battery\nJ", 1.0),
+    "availability": ("reachable\n%", 100.0),
+}
+
+
+def _classes(seen: "Prospect", widths: tuple[float, ...]) -> Any:
     import numpy as np
 
     devices = seen.population
-    classes = []
     for index, name in enumerate(devices.class_names):
         rows = np.flatnonzero(devices.device_class == index)
         if not len(rows):
             continue
         some = devices.take(rows)
-        heard = None if seen.delivered is None else seen.delivered[rows]
+        heard = None if seen.delivered is None else seen.delivered[rows].T
         counts = np.bincount(some.max_width, minlength=len(widths)).tolist()
-        classes.append(
-            {
-                "class": name,
-                "devices": len(rows),
-                "max_width": {f"{w}x": n for w, n in zip(widths, counts, strict=True) if n},
-                "distance_m": _spread(some.distance_m),
-                "power_dbm": _spread(some.power_dbm),
-                "macs_per_s": _spread(some.macs_per_s),
-                "battery_j": _spread(some.battery_j),
-                "availability": _spread(some.availability),
-                "heard": None
-                if heard is None
-                else [_spread(heard[:, segment]) for segment in range(len(widths))],
-            }
-        )
-    return {"devices": len(devices), "method": method, "classes": classes}
+        yield {
+            "class": name,
+            "devices": len(rows),
+            "max_width": {f"{w}x": n for w, n in zip(widths, counts, strict=True) if n},
+            **{column: _spread(getattr(some, column)) for column in SPREAD},
+            "heard": None if heard is None else [_spread(segment) for segment in heard],
+        }
 
 
 def _spread(column: Any) -> dict[str, float | None]:
     import numpy as np
 
-    return {
-        "lowest": finite(float(column.min())),
-        "median": finite(float(np.median(column))),
-        "highest": finite(float(column.max())),
-        "mean": finite(float(column.mean())),
-    }
+    low, high = column.min(), column.max()
+    values = {"lowest": low, "median": np.median(column), "highest": high, "mean": column.mean()}
+    return {name: finite(float(value)) for name, value in values.items()}
 
 
 def _listed(seen: "Prospect", widths: tuple[float, ...]) -> list[dict[str, Any]]:
     """The first devices, one by one."""
-    listed = []
-    for row, device in enumerate(seen.population.take(slice(0, MOST_LISTED))):
-        listed.append(
-            {
-                "device": device.id,
-                "class": device.device_class,
-                "max_width": widths[device.max_width],
-                "x_m": device.x_m,
-                "y_m": device.y_m,
-                "distance_m": device.distance_m,
-                "power_dbm": device.power_dbm,
-                "macs_per_s": finite(device.macs_per_s),
-                "battery_j": finite(device.battery_j),
-                "availability": device.availability,
-                "energy": device.energy,
-                "data_share": device.data_share,
-                "heard": None if seen.delivered is None else seen.delivered[row].tolist(),
-            }
-        )
-    return listed
+    heard = seen.delivered
+    return [
+        {
+            "device": device.id,
+            "class": device.device_class,
+            "max_width": widths[device.max_width],
+            "x_m": device.x_m,
+            "y_m": device.y_m,
+            **{column: finite(getattr(device, column)) for column in SPREAD},
+            "energy": device.energy,
+            "data_share": device.data_share,
+            "heard": None if heard is None else heard[row].tolist(),
+        }
+        for row, device in enumerate(seen.population.take(slice(0, MOST_LISTED)))
+    ]
 
 
 def _table(document: dict[str, Any]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title=f"{document['devices']:,} devices",
-        title_justify="left",
-        caption="lowest..median..highest; heard: % of rounds in which a device that is asked is "
-        f"decoded, with {document['method']}, one line per segment",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for heading in ("class", "devices", "trains\nup to", "distance\nm", "speed\nMMAC/s",
-                    "battery\nJ", "reachable\n%", "heard\n%"):  # fmt: skip
-        table.add_column(heading, justify="left" if heading == "class" else "right", no_wrap=True)
+    rows = []
     for one in document["classes"]:
+        widths = "\n".join(f"{width}: {count:,}" for width, count in one["max_width"].items())
         heard = [_range(spread, 100) for spread in one["heard"] or []]
-        table.add_row(
-            one["class"],
-            f"{one['devices']:,}",
-            "\n".join(f"{width}: {count:,}" for width, count in one["max_width"].items()),
-            _range(one["distance_m"]),
-            _range(one["macs_per_s"], 1e-6),
-            _range(one["battery_j"]),
-            _range(one["availability"], 100),
-            "\n".join(heard) or "unknown",
+        rows.append(
+            {
+                "class": one["class"],
+                "devices": one["devices"],
+                "trains\nup to": widths,
+                **{head: _range(one[key], unit) for key, (head, unit) in SPREAD.items() if head},
+                "heard\n%": "\n".join(heard) or "unknown",
+            }
         )
-    return table
+    return table(
+        rows,
+        f"{document['devices']:,} devices",
+        "lowest..median..highest; heard: % of rounds in which a device that is asked is decoded, "
+        f"with {document['method']}, one line per segment",
+    )
 
 
 def _range(spread: dict[str, float | None], factor: float = 1.0) -> str:

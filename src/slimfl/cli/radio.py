@@ -7,35 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slimfl.cli.output import Json, aside, finite, floats, show, show_json
+from slimfl.cli.output import Json, finite, remark, show, show_json, table
+from slimfl.cli.settings import Set, Source, with_settings
 
 if TYPE_CHECKING:
     from slimfl.experiment import RadioSection
     from slimfl.radio import Coding
 
-Experiment = Annotated[
-    Path | None,
-    typer.Argument(help="A TOML file whose radio section and widths count.", show_default=False),
-]
-
-Channel = Annotated[str | None, typer.Option(help="good or poor.", show_default="poor")]
-Noise = Annotated[
-    float | None,
-    typer.Option(help="Noise power, instead of a channel.", show_default="the channel's"),
-]
-Efficiency = Annotated[
-    str | None,
-    typer.Option(
-        help="u/W per segment in bit/s/Hz: one number, or one per segment.", show_default="1.5"
-    ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option(
-        help="Power shares such as 0.8,0.2; optimal; or optimal-numeric.",
-        show_default="0.8,0.2 for two segments, else optimal",
-    ),
-]
 SegmentCount = Annotated[
     int | None,
     typer.Option(
@@ -46,35 +24,19 @@ Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, max=1_00
 Seed = Annotated[int, typer.Option(help="Seed of the draws.", min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option(help="Folder for the figures.")]
 
+LinkCommand = with_settings(
+    *(f"radio.{key}" for key in (
+        "channel", "noise_dbm", "spectral_efficiency", "split", "power_dbm", "distance_m",
+        "path_loss_exponent", "implementation_loss_db",
+    )),
+    noise_dbm="the channel's", split="0.8,0.2 for two segments, else optimal",
+)  # fmt: skip
+
 
 def link(
-    experiment: Experiment = None,
-    channel: Channel = None,
-    noise_dbm: Noise = None,
-    spectral_efficiency: Efficiency = None,
-    split: Split = None,
+    experiment: Source = None,
     segments: SegmentCount = None,
     devices: Devices = 10,
-    power_dbm: Annotated[
-        float | None, typer.Option(help="Transmit power of a device.", show_default="23.0")
-    ] = None,
-    distance_m: Annotated[
-        float | None, typer.Option(help="From a device to the server.", show_default="100.0")
-    ] = None,
-    path_loss_exponent: Annotated[
-        float | None,
-        typer.Option(help="How fast the signal fades with the distance.", show_default="2.5"),
-    ] = None,
-    implementation_loss_db: Annotated[
-        float | None,
-        typer.Option(help="How far a real receiver is from the ideal one.", show_default="0.0"),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Any other key of the radio, e.g. radio.fading=rician; may be repeated."
-        ),
-    ] = None,
     draws: Annotated[
         int, typer.Option(help="Simulated draws beside the formula.", min=1, max=10_000_000)
     ] = 10_000,
@@ -87,28 +49,18 @@ def link(
     explore: Annotated[
         bool, typer.Option("--explore", help="Write one page with sliders instead: link.html.")
     ] = False,
+    set_: Set = None,
     json: Json = False,
 ) -> None:
     """Say what a channel lets through, and which method suits it.
 
-    Prints thresholds, decoding probabilities and the best power split.
+    Prints thresholds, decoding probabilities and the best power split. Only the radio section and
+    the widths of an experiment count.
     """
     from slimfl.radio import build_coding as coded
     from slimfl.radio import oddities, optimal_split, power_split, segment_rates, signal
 
-    section, widths = radio_section(
-        channel,
-        noise_dbm,
-        spectral_efficiency,
-        split,
-        segments,
-        set_ or (),
-        experiment,
-        power_dbm=power_dbm,
-        distance_m=distance_m,
-        path_loss_exponent=path_loss_exponent,
-        implementation_loss_db=implementation_loss_db,
-    )
+    section, widths = radio_section(experiment, set_ or (), segments)
     _refuse_what_is_no_single_link(section)
     count = len(widths)
     if waveform:
@@ -250,26 +202,20 @@ def _advice(section: "RadioSection", widths: tuple[float, ...], devices: int) ->
 def _refuse_what_is_no_single_link(section: "RadioSection") -> None:
     from slimfl.errors import RequestError
 
-    if section.model != "outage":
-        raise RequestError(
-            f"slimfl link describes radio.model = outage, and this is {section.model!r}; "
-            "set it to outage"
-        )
-    if section.decoder == "table":
-        raise RequestError(
-            "slimfl link compares signals, and a decoder table was measured with one of them; "
-            "set radio.decoder to outage or normal"
-        )
+    needs = (
+        ("model", section.model == "outage", "outage"),
+        # a table was measured with one of the signals that are compared
+        ("decoder", section.decoder != "table", "outage or normal"),
+        ("users_per_slot", section.users_per_slot == 1, "1"),
+        ("split", section.split != "per-device", "optimal-numeric, the best for one device"),
+    )
     _refuse_what_depends_on_sizes(section)
-    if section.users_per_slot > 1:
-        raise RequestError(
-            "slimfl link describes one device at a time; set radio.users_per_slot to 1"
-        )
-    if section.split == "per-device":
-        raise RequestError(
-            "slimfl link describes one device, so a split per device is the best one; "
-            "set radio.split to optimal-numeric"
-        )
+    for key, fits, instead in needs:
+        if not fits:
+            raise RequestError(
+                f"slimfl link describes one device, and radio.{key} is {getattr(section, key)!r}; "
+                f"set it to {instead}"
+            )
 
 
 def _refuse_what_depends_on_sizes(section: "RadioSection") -> None:
@@ -329,64 +275,30 @@ def _downlink(section: "RadioSection") -> dict[str, Any]:
 
 
 def radio_section(
-    channel: str | None,
-    noise_dbm: float | None,
-    spectral_efficiency: str | None,
-    split: str | None,
-    segments: int | None,
-    overrides: Iterable[str] = (),
-    experiment: Path | None = None,
-    **values: Any,
+    source: Path | None, texts: Iterable[str], segments: int | None
 ) -> tuple["RadioSection", tuple[float, ...]]:
-    """The radio section that a file, overrides and options describe, and the widths."""
+    """The radio section that a file and `--set` describe, and the widths."""
     from slimfl import experiment as config
     from slimfl.errors import RequestError
+    from slimfl.experiment.loading import tree_of
 
-    file = config.read_toml(experiment) if experiment is not None else {}
-    tree: dict[str, Any] = {"model": {}, "radio": file.get("radio", {})}
-    if isinstance(file.get("model"), dict) and "widths" in file["model"]:
-        tree["model"]["widths"] = file["model"]["widths"]
-    rates = floats(spectral_efficiency, "--spectral-efficiency") or ()
-    shares: Any = split
-    if split is not None and not split.startswith("optimal"):
-        shares = floats(split, "--split")
-    options = {
-        "channel": channel,
-        "noise_dbm": noise_dbm,
-        "spectral_efficiency": rates[0] if len(rates) == 1 else rates or None,
-        "split": shares,
-        **values,
-    }
-    asked = config.asked(overrides, {f"radio__{key}": value for key, value in options.items()})
-    config.change(tree, asked)
-    counts = {len(value) for value in _per_segment(tree)} | ({segments} if segments else set())
-    if len(counts) > 1:
-        raise RequestError(
-            "--segments, --split, --spectral-efficiency and model.widths tell different numbers "
-            "of segments; make them agree"
-        )
-    count = counts.pop() if counts else 2
-    if isinstance(tree["model"], dict):
-        tree["model"].setdefault("widths", [(i + 1) / count for i in range(count)])
-    described = config.build(tree)
-    for key in asked:
+    file, given = tree_of(source), config.asked(texts, {})
+    tree = {name: file[name] for name in ("radio", "model") if isinstance(file.get(name), dict)}
+    for key in given:
         if not key.startswith("radio.") and key != "model.widths":
             raise RequestError(f"this command reads radio.* and model.widths; leave out {key}")
-    return described.radio, described.model.widths
-
-
-def _per_segment(tree: dict[str, Any]) -> list[list[Any]]:
-    """The values of a description that have one entry per segment."""
-    found = [
-        tree[section].get(key)
-        for section, key in (
-            ("model", "widths"),
-            ("radio", "split"),
-            ("radio", "spectral_efficiency"),
+    if "model.widths" not in given and "widths" not in tree.get("model", {}):
+        radio = tree.get("radio", {})
+        values = (
+            given.get(f"radio.{key}", radio.get(key)) for key in ("split", "spectral_efficiency")
         )
-        if isinstance(tree[section], dict)
-    ]
-    return [list(value) for value in found if isinstance(value, list | tuple) and value]
+        count = segments or max((len(one) for one in values if isinstance(one, list)), default=2)
+        given["model.widths"] = tuple((i + 1) / count for i in range(count))
+    [experiment] = config.load(tree, given)
+    widths = experiment.model.widths
+    if segments not in (None, len(widths)):
+        raise RequestError(f"--segments is {segments} and there are {len(widths)} widths; omit one")
+    return experiment.radio, widths
 
 
 def _draw(section: "RadioSection", widths: tuple[float, ...], devices: int, out: Path) -> list[str]:
@@ -407,63 +319,40 @@ def _draw(section: "RadioSection", widths: tuple[float, ...], devices: int, out:
     return [str(path) for path in paths]
 
 
-def _or_infinite(number: float | None) -> str:
-    return "infinite" if number is None else f"{number:.4g}"
-
-
 def _show_link(document: dict[str, Any]) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title_justify="left",
-        title=f"Noise {document['noise_dbm']:.4g} dBm, c/P = {document['noise_to_power']:.4g}",
-    )
-    for heading in (
-        "signal",
-        "seg-\nments",
-        "time\nshare" if document["multiplexing"] == "orthogonal-airtime" else "power",
-        "bit/s/Hz",
-        "gain\nneeded",
-        "p",
-        "simu-\nlated",
-        "D",
-    ):
-        table.add_column(heading, justify="left" if heading == "signal" else "right")
-
-    def rows(name: str, described: dict[str, Any], segments: list[str]) -> None:
-        for i, segment in enumerate(segments):
-            table.add_row(
-                name if i == 0 else "",
-                segment,
-                f"{described['split'][i]:.3f}",
-                f"{described['spectral_efficiency'][i]:g}",
-                f"{described['thresholds'][i]:.4g}",
-                f"{described['decoding_probabilities'][i]:.4f}",
-                f"{described['simulated'][i]:.4f}",
-                "" if i else _or_infinite(described["D_segments"]),
-            )
-        table.add_section()
-
     numbers = [str(i + 1) for i in range(len(document["slimfl"]["split"]))]
-    rows("SlimFL", document["slimfl"], numbers)
+    signals = [("SlimFL", document["slimfl"], numbers)]
     if "optimal_split" in document:
-        rows("SlimFL, best split\n(closed form)", document["optimal_split"], numbers)
-    rows("SlimFL, best split\n(numeric)", document["optimal_split_numeric"], numbers)
-    for i, (width, described) in enumerate(document["vanilla"].items(), 1):
-        rows(f"Vanilla FL-{width}", described, ["1" if i == 1 else f"1-{i}"])
+        signals.append(("SlimFL, best split\n(closed form)", document["optimal_split"], numbers))
+    numeric = document["optimal_split_numeric"]
+    signals.append(("SlimFL, best split\n(numeric)", numeric, numbers))
+    for i, (width, told) in enumerate(document["vanilla"].items(), 1):
+        signals.append((f"Vanilla FL-{width}", told, ["1" if i == 1 else f"1-{i}"]))
+    airtime = document["multiplexing"] == "orthogonal-airtime"
+    rows = [
+        {
+            "signal": name if i == 0 else "",
+            "seg-\nments": segment,
+            "time\nshare" if airtime else "power": f"{told['split'][i]:.3f}",
+            "bit/s/Hz": told["spectral_efficiency"][i],
+            "gain\nneeded": told["thresholds"][i],
+            "p": f"{told['decoding_probabilities'][i]:.4f}",
+            "simu-\nlated": f"{told['simulated'][i]:.4f}",
+            "D": "" if i else "infinite" if (d := told["D_segments"]) is None else f"{d:.4g}",
+        }
+        for name, told, segments in signals
+        for i, segment in enumerate(segments)
+    ]
+    noise, ratio = document["noise_dbm"], document["noise_to_power"]
+    advice = document["advice"]
     show(
-        table,
+        table(rows, f"Noise {noise:.4g} dBm, c/P = {ratio:.4g}"),
         Text.assemble(
             "Advice: ",
-            (
-                "a tie" if document["advice"]["tie"] else document["advice"]["method"] or "none",
-                "bold",
-            ),
-            f". {document['advice']['reason']}.",
+            ("a tie" if advice["tie"] else advice["method"] or "none", "bold"),
+            f". {advice['reason']}.",
         ),
     )
     for warning in document["warnings"]:
@@ -476,4 +365,4 @@ def _show_link(document: dict[str, Any]) -> None:
     if document["downlink"]["kind"] != "perfect":
         heard = document["downlink"]["decoding_probability"]
         show(f"A device hears the global model with probability {heard:.4f}.")
-    aside().print(f"figures: {', '.join(document['figures'])}", highlight=False, soft_wrap=True)
+    remark(f"figures: {', '.join(document['figures'])}")

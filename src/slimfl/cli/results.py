@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show, show_json
+from slimfl.cli.output import Json, remark, show, show_json
 
 if TYPE_CHECKING:
     from slimfl.results import RunRecord
@@ -60,7 +60,7 @@ def report(
     if json:
         show_json({"report": path, "runs": summaries(records)})
     else:
-        aside().print(f"report: {path}", highlight=False, soft_wrap=True)
+        remark(f"report: {path}")
 
 
 def _found(paths: list[Path]) -> list["RunRecord"]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Json, aside, show_json
+from slimfl.cli.output import Json, remark, show_json
 
 #: Where `slimfl run` puts runs.
 RUNS = Path("runs")
@@ -56,7 +56,7 @@ def watch(
         show_json({"url": server.url})
         sys.stdout.flush()
     else:
-        aside().print(f"{server.url}\nPress Ctrl-C to stop.", highlight=False, soft_wrap=True)
+        remark(f"{server.url}\nPress Ctrl-C to stop.")
     if browser and not json and _has_screen():
         import webbrowser
 

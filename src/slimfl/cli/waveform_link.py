@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from slimfl.cli.output import show, show_json
+from slimfl.cli.output import show, show_json, table
 
 if TYPE_CHECKING:
     from slimfl.experiment import RadioSection
@@ -123,36 +123,29 @@ def _document(found: "Comparison") -> dict[str, Any]:
 
 
 def _show(document: dict[str, Any]) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     size = 2 ** document["bits_per_symbol"]
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title_justify="left",
-        title=f"{size}-QAM at code rate {document['code_rate']:.3f}, "
-        f"{document['spectral_efficiency']:g} bit/s/Hz, {document['links_per_point']} links each",
-    )
-    for heading in ("split", "P/c, dB", "segment", "symbols", "table", "formula", "with gap"):
-        table.add_column(heading, justify="left" if heading == "split" else "right")
-    for point in document["points"]:
-        table.add_row(
-            ", ".join(f"{share:g}" for share in point["split"]),
-            f"{point['snr_db']:g}",
-            str(point["segment"]),
-            *(f"{point[key]:.3f}" for key in ("symbols", "table", "formula", "with_gap")),
-        )
+    compared = ("symbols", "table", "formula", "with_gap")
+    rows = [
+        {
+            "split": ", ".join(f"{share:g}" for share in point["split"]),
+            "P/c, dB": point["snr_db"],
+            "segment": point["segment"],
+            **{key.replace("_", " "): f"{point[key]:.3f}" for key in compared},
+        }
+        for point in document["points"]
+    ]
     show(
-        table,
-        Text(
-            f"One SINR gap of {document['sinr_gap_db']:.2f} dB fits all to within "
-            f"{document['worst_with_gap']:.3f}; a loss on the noise alone "
-            f"({document['implementation_loss_db']:.2f} dB) to within "
-            f"{document['worst_with_loss']:.3f}. The table is within "
-            f"{document['worst_of_table']:.3f} of symbols "
-            f"({document['worst_of_table_in_binomial_errors']:.1f} binomial errors). "
-            f"Bits that arrived other than sent: {document['altered_bits']}."
+        table(
+            rows,
+            f"{size}-QAM at code rate {document['code_rate']:.3f}, "
+            f"{document['spectral_efficiency']:g} bit/s/Hz, {document['links_per_point']} links "
+            "each",
         ),
+        f"One SINR gap of {document['sinr_gap_db']:.2f} dB fits all to within "
+        f"{document['worst_with_gap']:.3f}; a loss on the noise alone "
+        f"({document['implementation_loss_db']:.2f} dB) to within "
+        f"{document['worst_with_loss']:.3f}. The table is within "
+        f"{document['worst_of_table']:.3f} of symbols "
+        f"({document['worst_of_table_in_binomial_errors']:.1f} binomial errors). "
+        f"Bits that arrived other than sent: {document['altered_bits']}.",
     )

@@ -103,8 +103,8 @@ def load(
         return synthetic()
     if name == OWN:
         raise RequestError(
-            "this run was made with a dataset object; pass it again with slimfl.run(..., "
-            "dataset=...) or slimfl.resume(..., dataset=...)"
+            "this run was made with a dataset object; pass it again with "
+            "slimfl.Data(dataset=...) or slimfl.resume(..., dataset=...)"
         )
     if name in SOURCES:
         found = read_idx_folder(name, locate(name, folder), SOURCES[name].sha256)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from slimfl.errors import RequestError
 from slimfl.experiment.naming import module_of
 from slimfl.experiment.sections import (
     CallbackSection,
@@ -24,9 +27,11 @@ from slimfl.experiment.sections import (
     TrainingSection,
 )
 from slimfl.experiment.sections.radio import MOST_RATE
+from slimfl.experiment.sections.section import OWN, Own, Part
 
-#: Placeholder for a network, dataset or channel that was given as an object, not by name.
-OWN = "own"
+if TYPE_CHECKING:
+    from slimfl.runs.callbacks import Callback
+    from slimfl.runs.run import Run
 
 #: Keys whose value names a part: built-in or `package.module:Name`, see `experiment.naming`.
 NAMES = (
@@ -43,11 +48,16 @@ NAMES = (
 class Experiment(Section):
     """One method under one seed: all that is needed to repeat a run."""
 
-    method: str = "slimfl"
-    """`slimfl`, `vanilla-0.5x` and the like, or `package.module:Name`."""
+    method: Part = "slimfl"
+    """`slimfl`, `vanilla-0.5x` (any width of the model), a rival such as `heterofl`, or
+    `package.module:Name`; `vanilla-all` is one run of Vanilla FL per width, the paper's
+    `vanilla-1.5x`; in Python also a method itself."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Fixes every random draw: partition, initialisation, batches, fading."""
     rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 30
+    """Number of rounds."""
     engine: Literal["auto", "torch", "native", "flower"] = "auto"
+    """The engine that trains; `auto` chooses the fastest that can run the experiment."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d{1,3})?)$")] | None = None
     """Where networks are trained: `cpu`, `cuda` (the torch engine on a GPU) or `cuda:1`; when
     absent, the torch engine takes a GPU if there is one."""
@@ -74,6 +84,60 @@ class Experiment(Section):
     energy: EnergySection = Field(default_factory=EnergySection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
+
+    @classmethod
+    def read(cls, source: Path | str | dict[str, Any], **changes: Any) -> Experiment:
+        """The one experiment that a TOML file or a dictionary describes, after some changes."""
+        from slimfl.experiment.loading import load
+
+        experiments = load(source, changes)
+        if len(experiments) != 1:
+            raise RequestError(
+                f"this describes {len(experiments)} experiments, one per value of its lists; "
+                "slimfl.compare runs several"
+            )
+        return experiments[0]
+
+    def change(self, **changes: Any) -> Experiment:
+        """The same experiment with other values: `experiment.change(radio={"noise_dbm": -41})`."""
+        from slimfl.experiment.loading import load
+
+        return load(self, changes)[0]
+
+    def run(
+        self,
+        out: Path | str | None = None,
+        *,
+        callbacks: Sequence[Callback | str | dict[str, Any]] = (),
+        progress: bool = False,
+        trust: Iterable[str] = (),
+    ) -> Run:
+        """Run it to its end and return the results.
+
+        Args:
+            out: The run folder to write; without it the run stays in memory.
+            callbacks: Who watches the run: objects, or names as in the configuration.
+            progress: Show how far the run is, in a terminal or in a notebook.
+            trust: Modules that a `package.module:Name` may be imported from.
+        """
+        from slimfl.runs.api import run
+
+        return run(self, out, callbacks=callbacks, progress=progress, trust=trust)
+
+    def own_parts(self) -> dict[str, Any]:
+        """The parts that were given as objects, as `Simulation` takes them."""
+        named = {
+            "dataset": self.data.dataset,
+            "network": self.model.name,
+            "channel": self.radio.model,
+            "method": self.method,
+        }
+        return {kind: name.part for kind, name in named.items() if isinstance(name, Own)}
+
+    @field_validator("method")
+    @classmethod
+    def _as_it_calls_itself(cls, method: Any) -> Any:
+        return Own(method.part, method.part.name) if _has_name(method) else method
 
     @model_validator(mode="before")
     @classmethod
@@ -262,6 +326,10 @@ class Experiment(Section):
                 "would reveal its number of samples"
             )
         return self
+
+
+def _has_name(method: Any) -> bool:
+    return isinstance(method, Own) and isinstance(getattr(method.part, "name", None), str)
 
 
 def _has_noise(privacy: Any) -> bool:

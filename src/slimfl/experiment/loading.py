@@ -1,76 +1,103 @@
-"""From a TOML file, overrides and keywords to experiments, and back to a file."""
+"""From a TOML file, changes and `key=value` texts to experiments, and back to a file.
+
+A list where a key takes one value means several experiments, one per combination.
+"""
 
 from __future__ import annotations
 
 import copy
+import itertools
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pydantic
 
 from slimfl import files
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import NAMES, Experiment
-from slimfl.experiment.mistakes import reject_misplaced, reject_oversized, sentence, shortened
+from slimfl.experiment.mistakes import choices_of, field_of, reject, sentence, shortened
 from slimfl.experiment.naming import module_of
 from slimfl.experiment.sections import Section
-from slimfl.experiment.short_names import SHORT_NAMES
 
-#: Maximum size of a file, and maximum number of experiments in it.
+#: Maximum size of a file, and maximum number of experiments in one request.
 MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000
 
+#: Names the schema that `slimfl keys --schema` prints, for editors.
+SCHEMA = "#:schema experiment.schema.json"
 
 #: Where an experiment is described: a TOML file, what such a file contains, or the experiment.
 Source = Path | str | Mapping[str, Any] | Experiment | None
 
+#: Keys that say the same thing in different ways. Those of one request must agree (the sections
+#: check it); they replace all of their rivals in the file that the request changes.
+RIVALS = (
+    ("radio.channel", "radio.noise_dbm", "radio.noise_density_dbm_hz"),
+    ("radio.fading_correlation", "radio.doppler_hz"),
+    ("training.epochs", "training.steps"),
+    ("population.preset", "population.file", "population.classes"),
+)
+
+
+class Point(NamedTuple):
+    """One of several experiments, and the settings that distinguish it besides method and seed."""
+
+    experiment: Experiment
+    settings: dict[str, Any]
+
 
 def build(values: dict[str, Any]) -> Experiment:
     """Validate a nested dictionary; the error is one sentence that says what to change."""
-    reject_oversized(values)
-    reject_misplaced(values)
+    reject(values)
     try:
         return Experiment.model_validate(values)
     except pydantic.ValidationError as error:
-        raise RequestError(sentence(error)) from None
+        raise sentence(error) from None
 
 
-def load(source: Source = None, overrides: Iterable[str] = (), **values: Any) -> list[Experiment]:
-    """The experiments of a source, changed by `key=value` overrides and by keyword values.
+def load(source: Source = None, changes: Mapping[str, Any] | None = None) -> list[Experiment]:
+    """The experiments of a source after `changes`, a nested dictionary."""
+    return [point.experiment for point in points(source, asked((), changes or {}))]
 
-    `method` and `seed` may be lists, which gives one experiment per combination. Dotted keywords
-    are passed with two underscores, `data__alpha=0.1`, or by their short name, `alpha=0.1`.
-    """
-    tree = _tree(source)
+
+def points(source: Source, given: Mapping[str, Any]) -> list[Point]:
+    """The experiments of a source, changed by what was `asked`: all combinations of its lists."""
+    tree = tree_of(source)
     tree.pop("provenance", None)
-    change(tree, asked(overrides, values))
-    methods = _as_list(tree.pop("method", Experiment.model_fields["method"].default))
-    seeds = _as_list(tree.pop("seed", Experiment.model_fields["seed"].default))
-    if not methods or not seeds:
-        raise RequestError("method and seed each need at least one value")
-    if len(methods) * len(seeds) > MOST_EXPERIMENTS:
-        raise RequestError(f"method and seed give more than {MOST_EXPERIMENTS:,} runs; give fewer")
+    change(tree, given)
+    axes = {key: values for key, value in _leaves("", tree) if (values := _several(key, value))}
+    defaults = Experiment.model_fields
+    methods = axes.pop("method", None) or [tree.get("method", defaults["method"].default)]
+    seeds = axes.pop("seed", None) or [tree.get("seed", defaults["seed"].default)]
+    if math.prod(map(len, (methods, seeds, *axes.values()))) > MOST_EXPERIMENTS:
+        raise RequestError(f"these lists give more than {MOST_EXPERIMENTS:,} runs; give fewer")
     # among several methods, the options are for the user's own
-    mixed = any(module_of(m) is not None for m in methods)
-    plain = {key: value for key, value in tree.items() if key != "method_options"}
-    trees = [plain if mixed and module_of(m) is None else tree for m in methods]
-    return [
-        build({"method": m, "seed": s, **one})
-        for s in seeds
-        for m, one in zip(methods, trees, strict=True)
-    ]
+    mixed = any(module_of(method) is not None for method in methods)
+    found = []
+    for *values, seed, method in itertools.product(*axes.values(), seeds, methods):
+        settings = dict(zip(axes, values, strict=True))
+        one = copy.deepcopy(tree) | {"method": method, "seed": seed}
+        for key, value in settings.items():
+            _assign(one, key, value)
+        if mixed and module_of(method) is None:
+            one.pop("method_options", None)
+        found.append(Point(build(one), settings))
+    return found
 
 
-def _tree(source: Source) -> dict[str, Any]:
+def tree_of(source: Source) -> dict[str, Any]:
+    """What a source says, as a nested dictionary."""
     match source:
         case None:
             return {}
         case str() | Path():
             return read_toml(Path(source))
         case Experiment():
-            return source.model_dump(mode="json", exclude_none=True)
+            return source.model_dump(exclude_unset=True, exclude_none=True)
         case Mapping():
             return copy.deepcopy(dict(source))
     raise RequestError(
@@ -79,20 +106,14 @@ def _tree(source: Source) -> dict[str, Any]:
     )
 
 
-def typed_names(overrides: Iterable[str] = (), **values: Any) -> list[str]:
-    """Names in overrides and keywords, which the user typed, unlike names in a file."""
-    tree: dict[str, Any] = {}
-    change(tree, asked(overrides, values))
+def typed_names(given: Mapping[str, Any]) -> list[str]:
+    """Names of parts in what was `asked`, which the user typed, unlike names in a file."""
     named = []
-    for dotted in NAMES:
-        value: Any = tree
-        for key in dotted.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        named += [
-            str(one.get("name")) if isinstance(one, dict) else one
-            for one in _as_list(value)
-            if isinstance(one, str | dict)
-        ]
+    for key in NAMES:
+        value = given.get(key)
+        for one in value if isinstance(value, list | tuple) else [value]:
+            name = one.get("name") if isinstance(one, dict) else one
+            named += [name] if isinstance(name, str) else []
     return named
 
 
@@ -115,19 +136,19 @@ def dump(experiment: Experiment, **provenance: Any) -> str:
     tree = experiment.model_dump(mode="json", exclude_none=True)
     if provenance:
         tree["provenance"] = provenance
-    return tomli_w.dumps(tree)
+    return f"{SCHEMA}\n\n{tomli_w.dumps(tree)}"
 
 
-def asked(overrides: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What `key=value` overrides and keyword values ask for, under dotted keys.
+def asked(texts: Iterable[str], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What `key=value` texts and nested changes ask for, under dotted keys.
 
     Their order means nothing, so a key with two values is refused.
     """
-    given = [_key_and_value(text) for text in overrides]
-    given += [(key.replace("__", "."), value) for key, value in values.items() if value is not None]
+    given = [_key_and_value(text) for text in texts]
+    given += [(key, value) for key, value in changes.items() if value is not None]
     found: dict[str, Any] = {}
     for key, value in given:
-        for dotted, one in _leaves(SHORT_NAMES.get(key, key), value):
+        for dotted, one in _leaves(key, value):
             if dotted in found and not _same(dotted, found[dotted], one):
                 shown = " and as ".join(sorted(map(shortened, (repr(found[dotted]), repr(one)))))
                 raise RequestError(f"{dotted} is given twice, as {shown}; give it once")
@@ -156,21 +177,62 @@ def _key_and_value(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise RequestError(f"--set takes key=value, for example radio.noise_dbm=-40, not {text!r}")
-    return key.strip(), _literal(value.strip(), SHORT_NAMES.get(key.strip(), key.strip()))
+    return key.strip(), literal(key.strip(), value.strip())
 
 
 def _leaves(dotted: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The keys inside a section that is given as a table; any other value as it is."""
-    if isinstance(value, Mapping) and dotted in _SECTIONS:
+    """The keys inside a section that is given as a table or an object; any other value as is."""
+    if isinstance(value, Section):
+        value = value.model_dump(exclude_unset=True, exclude_none=True)
+    if isinstance(value, Mapping) and (not dotted or dotted in SECTIONS):
         for key, inside in value.items():
-            yield from _leaves(f"{dotted}.{key}", inside)
+            yield from _leaves(f"{dotted}.{key}" if dotted else str(key), inside)
     else:
         yield dotted, value
 
 
+#: Keys that contain other keys.
+SECTIONS = {
+    name
+    for name, field in Experiment.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+}
+
+
+def _several(dotted: str, value: Any) -> list[Any] | None:
+    """The values of a list where one value belongs; None if the value is one."""
+    field = field_of(dotted)
+    if field is None or not isinstance(value, list):
+        return None
+    if not value and not _levels(field.annotation):
+        raise RequestError(f"{dotted} is an empty list; give at least one value")
+    words = [word for one in _branches(field.annotation) for word in choices_of(one)]
+    several = _depth(value) > _levels(field.annotation) or any(
+        isinstance(one, str) and one in words for one in value
+    )
+    return value if several else None
+
+
+def _branches(annotation: Any) -> set[Any]:
+    """What a value may be, apart from absent."""
+    union = get_origin(annotation) in (Union, UnionType)
+    return {*(get_args(annotation) if union else (annotation,))} - {type(None), Any}
+
+
+def _depth(value: Any) -> int:
+    """How many lists are around the innermost value."""
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
+
+
+def _levels(annotation: Any) -> int:
+    """How many lists a key takes around its innermost value."""
+    own = get_origin(annotation) is tuple
+    return own + max(map(_levels, get_args(annotation)), default=0)
+
+
 def _same(dotted: str, one: Any, other: Any) -> bool:
     if dotted in ("method", "seed"):
-        one, other = _as_list(one), _as_list(other)
+        one, other = (each if isinstance(each, list) else [each] for each in (one, other))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, repeat(""), one, other))
     if isinstance(one, Path) or isinstance(other, Path):
@@ -180,57 +242,47 @@ def _same(dotted: str, one: Any, other: Any) -> bool:
     )
 
 
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-
-
-#: Keys that say the same thing in different ways. Those of one request must agree (the sections
-#: check it); they replace all of their rivals in the file that the request changes.
-RIVALS = (
-    ("radio.channel", "radio.noise_dbm", "radio.noise_density_dbm_hz"),
-    ("radio.fading_correlation", "radio.doppler_hz"),
-    ("training.epochs", "training.steps"),
-    ("population.preset", "population.file", "population.classes"),
-)
-
-_SECTIONS = {
-    name
-    for name, field in Experiment.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-}
-
-
 def _assign(tree: dict[str, Any], dotted: str, value: Any) -> None:
     *parents, last = dotted.split(".")
     for parent in parents:
-        tree = tree.setdefault(parent, {})
-        if not isinstance(tree, dict):
+        inside = tree.setdefault(parent, {})
+        if isinstance(inside, Section):
+            inside = tree[parent] = inside.model_dump(exclude_unset=True, exclude_none=True)
+        if not isinstance(inside, dict):
             raise RequestError(f"{dotted!r} has no section {parent!r}; check the key")
+        tree = inside
     tree[last] = value
 
 
-def _literal(text: str, key: str = "") -> Any:
+def literal(key: str, text: str) -> Any:
     """A TOML value if the text is one (`-40`, `true`, `[0.8, 0.2]`), else the text itself.
 
-    A key that takes words gets the text: `true` is a value of `radio.accounting`.
+    A key that takes words gets the text: `true` is a value of `radio.accounting`. Values separated
+    by commas are a list.
     """
     try:
         value = files.parse_toml(f"v = {text}")["v"]
     except files.UnreadableError as error:
-        if error.syntax:
-            if re.fullmatch(r"[-+\d.eE, ]+,[-+\d.eE, ]+", text):
-                return _literal(f"[{text}]", key)
-            return text
-        raise RequestError(f"the value of {key!r} cannot be read: {error}") from None
-    return text if not isinstance(value, str | list | dict) and _takes_words(key) else value
+        if not error.syntax:
+            raise RequestError(f"the value of {key!r} cannot be read: {error}") from None
+        if re.search(r"(^|,)\s*(,|$)", text) and not _takes(key, Path):
+            raise RequestError(
+                f"{key} has an empty value; give values separated by commas"
+            ) from None
+        parts = [] if _takes(key, Path) else _parts(text)
+        return [literal(key, part.strip()) for part in parts] if len(parts) > 1 else text
+    words = not isinstance(value, str | list | dict) and _takes(key, str, Path, Literal)
+    return text if words else value
 
 
-def _takes_words(key: str) -> bool:
-    """True if the value of a dotted key is text."""
-    model: Any = Experiment
-    for part in key.split("."):
-        field = getattr(model, "model_fields", {}).get(part)
-        if field is None:
-            return False
-        model = field.annotation
-    return model in (str, Path, Path | None) or get_origin(model) is Literal
+def _parts(text: str) -> list[str]:
+    """What is between commas; brackets keep theirs."""
+    return re.findall(r"(?:[^,\[{]|\[[^\]]*\]|\{[^}]*\})+", text)
+
+
+def _takes(key: str, *kinds: Any) -> bool:
+    """True if the value of a dotted key is always of one of these kinds, if it is there."""
+    field = field_of(key)
+    if field is None:
+        return False
+    return all(one in kinds or get_origin(one) in kinds for one in _branches(field.annotation))

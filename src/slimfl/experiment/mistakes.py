@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import pydantic
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import Experiment
@@ -20,10 +21,16 @@ from slimfl.experiment.short_names import meant
 MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
 
 
-def reject_oversized(values: dict[str, Any]) -> None:
-    """Refuse huge, deep or unprintable values, which no key takes, before validation."""
+def reject(values: Mapping[str, Any], model: type[BaseModel] = Experiment) -> None:
+    """Refuse huge values and unknown keys before validation; the nearest known key is named."""
+    where = () if model is Experiment else _place(model)
+    _reject_oversized(values, ".".join(where))
+    _reject_misplaced(values, model, where)
+
+
+def _reject_oversized(values: Mapping[str, Any], where: str) -> None:
     left = MOST_VALUES
-    waiting: list[tuple[str, Any, int]] = [("", values, 0)]
+    waiting: list[tuple[str, Any, int]] = [(where, values, 0)]
     while waiting:
         dotted, value, depth = waiting.pop()
         left -= 1
@@ -56,12 +63,9 @@ def shortened(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def reject_misplaced(
-    values: dict[str, Any],
-    model: type[BaseModel] = Experiment,
-    where: tuple[str, ...] = (),
+def _reject_misplaced(
+    values: Mapping[str, Any], model: type[BaseModel], where: tuple[str, ...]
 ) -> None:
-    """Refuse unknown keys and suggest the nearest known one."""
     for key, value in values.items():
         field = model.model_fields.get(key)
         dotted = ".".join((*where, key))
@@ -74,9 +78,28 @@ def reject_misplaced(
             quoted = " or ".join(f'"{choice}"' for choice in choices) or "a value"
             raise RequestError(f"{dotted}: must not be true or false; give it {quoted}")
         if isinstance(section, type) and issubclass(section, Section):
-            if not isinstance(value, dict):
+            if isinstance(value, dict):
+                _reject_misplaced(value, section, (*where, key))
+            elif not isinstance(value, section):
                 raise RequestError(f"{dotted!r} is a section; give keys inside it")
-            reject_misplaced(value, section, (*where, key))
+
+
+def _place(model: type[BaseModel]) -> tuple[str, ...]:
+    """The name of a section, as a path; of a class of devices, none."""
+    fields = Experiment.model_fields.items()
+    return tuple(name for name, field in fields if field.annotation is model)
+
+
+def field_of(dotted: str) -> FieldInfo | None:
+    """The field behind a dotted key; None if there is no such key."""
+    model: Any = Experiment
+    field = None
+    for part in dotted.split("."):
+        field = getattr(model, "model_fields", {}).get(part)
+        if field is None:
+            return None
+        model = field.annotation
+    return field
 
 
 def _nearest(dotted: str, siblings: list[str]) -> str:
@@ -110,12 +133,14 @@ def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ())
     return keys
 
 
-def sentence(error: pydantic.ValidationError) -> str:
+def sentence(error: pydantic.ValidationError, model: type[BaseModel] = Experiment) -> RequestError:
     """The first error in the user's terms: which key, what it must be, what it is."""
-    first = _blamed(error)
+    return RequestError(_words(_blamed(error), model))
+
+
+def _words(first: Any, model: Any) -> str:
     field: Any = None
-    parts: list[str] = []
-    model: Any = Experiment
+    parts = [] if model is Experiment else [*_place(model)]
     for part in first["loc"]:
         # pydantic appends the tried branch of a union to the location, after the user's key
         if isinstance(part, int) or not hasattr(model, "model_fields"):

@@ -2,5 +2,5 @@
 
 `trained` reads a run folder, `exporting` writes the files and their manifest, `picking` chooses a
 width from a table of costs, and `policy` chooses one on the device. This package imports nothing by
-itself, so that `slimfl.WidthPolicy` does not wait for torch.
+itself, so that `slimfl.export.policy.WidthPolicy` does not wait for torch.
 """

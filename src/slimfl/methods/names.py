@@ -86,7 +86,7 @@ def method(
         hint = f"; here it is {here}" if here else ""
         raise RequestError(
             f"there is no method {name!r} for these widths{hint}; choose from {known}, name your "
-            "own as package.module:Name, or pass it in Python: slimfl.run(..., method=...)"
+            "own as package.module:Name, or pass it in Python: slimfl.Experiment(method=...)"
         )
     maker = resolve("method", name, {}, lambda made: hasattr(made, "merge"))
     made: Method = construct(

@@ -81,8 +81,8 @@ def build(
     """
     if name == OWN:
         raise RequestError(
-            "this run was made with a network object; pass it again with slimfl.run(..., "
-            "network=...) or slimfl.resume(..., network=...)"
+            "this run was made with a network object; pass it again with "
+            "slimfl.Model(name=...) or slimfl.resume(..., network=...)"
         )
     factory = resolve("model", name, MODELS, lambda made: issubclass(made, nn.Module))
     with torch.random.fork_rng(devices=[]):

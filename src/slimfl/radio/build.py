@@ -48,8 +48,8 @@ def build_channel(section: RadioSection) -> Channel:
     """
     if section.model == OWN:
         raise RequestError(
-            "this run was made with a channel object; pass it again with slimfl.run(..., "
-            "channel=...) or slimfl.resume(..., channel=...)"
+            "this run was made with a channel object; pass it again with "
+            "slimfl.Radio(model=...) or slimfl.resume(..., channel=...)"
         )
     if section.model in CHANNEL_MODELS:
         return CHANNEL_MODELS[section.model](section)

@@ -11,8 +11,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
 from torch import nn
 
+from slimfl.data import Dataset
+from slimfl.data.dataset import Moments
+from slimfl.data.images import as_bytes
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
 from slimfl.nn import Vector
@@ -28,8 +35,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-#: The final global model, flat, and the network with it.
-Trained = tuple[Vector, nn.Module]
+#: The final global model, flat, the network with it, and what gives the mean and the deviation by
+#: which its images are normalised.
+Trained = tuple[Vector, nn.Module, Callable[[], Moments]]
+
+#: Images that pass through a network at once.
+BATCH = 500
 
 
 class ByWidth(dict[str, float]):
@@ -79,16 +90,52 @@ class Run:
 
     @property
     def network(self) -> nn.Module:
-        """The network with these parameters; `at` gives one of its widths."""
+        """The slimmable network with these parameters; `model` gives one of its widths."""
         return self._trained[1]
 
-    def at(self, width: float | str) -> nn.Module:
-        """The sub-network of a width as an ordinary `nn.Module` without the other weights."""
+    def model(self, width: float | str = 1.0) -> nn.Module:
+        """The network of a width as an ordinary `nn.Module` without the other weights.
+
+        Its input are normalised images [sample, channel, row, column].
+        """
         widths = {f"{one}x": one for one in self.experiment.model.widths}
         name = width_name(width)
         if name not in widths:
             raise RequestError(f"this run has the widths {', '.join(widths)}, not {width}")
         return standalone(self.network, widths[name]).eval()
+
+    def predict(self, images: Any, width: float | str = 1.0) -> NDArray[np.int64]:
+        """The classes that the network of a width sees in some images.
+
+        Args:
+            images: [sample, row, column] with or without channels at the end, in bytes from 0 to
+                255 or those divided by 255, as `Dataset.from_arrays` takes them.
+            width: One of the run's widths.
+
+        Returns:
+            A class for every image.
+        """
+        pixels = as_bytes(images, "images")
+        mean, deviation = self._trained[2]()
+        model, found = self.model(width), []
+        with torch.inference_mode():
+            for first in range(0, len(pixels), BATCH):
+                batch = (pixels[first : first + BATCH] / np.float32(255) - mean) / deviation
+                inputs = torch.from_numpy(batch.astype(np.float32)).permute(0, 3, 1, 2)
+                found.append(model(inputs).argmax(1).numpy())
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def evaluate(self, dataset: Dataset) -> ByWidth:
+        """The accuracy of every width on a dataset's test samples."""
+        images, labels = dataset.test.images, dataset.test.labels
+        widths = self.experiment.model.widths
+        return ByWidth(
+            {width_name(w): float((self.predict(images, w) == labels).mean()) for w in widths}
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write the weights of all widths to one safetensors file, by their names in `network`."""
+        save_file(self.network.state_dict(), path)
 
     @property
     def final_accuracy(self) -> ByWidth:
@@ -106,7 +153,8 @@ class Run:
         """Time on the air, added up over devices and rounds."""
         return sum(line.airtime_s for line in self.lines)
 
-    def to_frame(self) -> DataFrame:
+    @property
+    def rounds(self) -> DataFrame:
         """One row per round, as a pandas data frame.
 
         Values per width are columns such as `accuracy_0.5x`, values per segment `delivered_1` and
@@ -167,7 +215,7 @@ class Runs(Sequence[Run]):
     def __getitem__(self, index: slice) -> Runs: ...
     def __getitem__(self, index: int | slice) -> Run | Runs:
         if isinstance(index, slice):
-            return self._some(self._runs[index])
+            return Runs(self._runs[index], self.folder)
         return self._runs[index]
 
     def where(self, **values: Any) -> Runs:
@@ -182,12 +230,7 @@ class Runs(Sequence[Run]):
             for run, row in zip(self._runs, rows, strict=True)
             if all(row[key] == value for key, value in values.items())
         ]
-        return self._some(fitting)
-
-    def _some(self, runs: list[Run]) -> Runs:
-        some = Runs(runs, self.folder)
-        some.__dict__.update({k: v for k, v in self.__dict__.items() if k not in some.__dict__})
-        return some
+        return Runs(fitting, self.folder)
 
     @property
     def _records(self) -> list[RunRecord]:
@@ -200,7 +243,8 @@ class Runs(Sequence[Run]):
         common = [width for width in each[0] if all(width in one for one in each)] if each else []
         return ByWidth({width: fmean(one[width] for one in each) for width in common})
 
-    def to_frame(self) -> DataFrame:
+    @property
+    def rounds(self) -> DataFrame:
         """One row per run and round, with columns for settings that differ between the runs."""
         return frame(round_rows(self._records))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from slimfl import experiment as config
 from slimfl.round import RunFolder
+from tests import asking
 from tests.hand_made_runs import PROVENANCE, line
 
 COMMAND = [sys.executable, "-c", "from slimfl.cli import main; main()"]
@@ -70,7 +70,7 @@ def watching(*paths: Path, port: int = 0, seconds: int = 120) -> Iterator[Served
 
 def write_run(path: Path, method: str = "slimfl", rounds: int = 2, asked: int = 2) -> Path:
     """A run folder with two devices."""
-    (experiment,) = config.load(
+    (experiment,) = asking.load(
         method=method, rounds=asked, federation__devices=2, radio__rates="equal"
     )
     RunFolder.create(path, experiment, PROVENANCE)

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError
 from slimfl.report.live import Board
 from slimfl.report.live.details import MOST_BYTES, details, thresholds
 from slimfl.round import Simulation, run
+from tests import asking
 from tests.hand_made_runs import line
 from tests.report.live.pages import read_all
 from tests.report.live.serving import append
@@ -74,7 +74,7 @@ def test_metrics_that_are_cut_in_this_moment(mixed):
 def test_thresholds_are_those_that_decide(tmp_path):
     """In a real run every device has decoded as many messages as its gain reaches thresholds."""
     for method in ("slimfl", "vanilla-1.0x"):
-        (experiment,) = config.load(
+        (experiment,) = asking.load(
             method=method, rounds=3, data__dataset="synthetic", data__train_samples=200,
             data__test_samples=20, data__min_samples=1, training__steps=1, federation__devices=20,
         )  # fmt: skip
@@ -94,7 +94,7 @@ def test_thresholds_are_those_that_decide(tmp_path):
 
 def test_the_thresholds_of_the_paper():
     """u/W = 1.5 each, P = 23 dBm, d = 100 m, beta = 2.5, -30 dBm, split 0.8 to 0.2."""
-    (experiment,) = config.load(radio__noise_dbm=-30.0, radio__rates="equal")
+    (experiment,) = asking.load(radio__noise_dbm=-30.0, radio__rates="equal")
     radio = experiment.radio
     c = (
         10 ** ((radio.noise_dbm - radio.power_dbm) / 10)
@@ -110,7 +110,7 @@ def test_the_thresholds_of_the_paper():
 
 def test_what_a_folder_names_is_not_imported(tmp_path):
     for changes in ({"radio__model": "evil.module:Channel"}, {"method": "evil.module:Method"}):
-        (experiment,) = config.load(None, **changes)
+        (experiment,) = asking.load(None, **changes)
         assert thresholds(experiment, SIZES) == []
 
 
@@ -126,7 +126,7 @@ def test_an_unreadable_run_has_no_details(tmp_path):
      {"radio__shadowing_db": 6.0}, {"radio__fading": "tdl-a"}],
 )  # fmt: skip
 def test_no_threshold_is_drawn_where_there_is_not_one_for_all(unequal):
-    (alike,), (other,) = config.load(None), config.load(None, **unequal)
+    (alike,), (other,) = asking.load(None), asking.load(None, **unequal)
     assert len(thresholds(alike, SIZES)) == 2
     assert thresholds(other, SIZES) == []
     for unknown in ({}, {"segment_bits": [1.0]}, {"segment_bits": ["1.0", 2.0]}):

@@ -19,6 +19,7 @@ from slimfl.results import delivery, device_summary, load, run_summary
 from slimfl.round import RunFolder, Simulation, run
 from slimfl.round.uploads import work_of_row, work_rows
 from slimfl.runs.storage.checkpoint import LINES
+from tests import asking
 
 BASE = {
     "rounds": 6,
@@ -252,7 +253,7 @@ def test_links_that_change_with_memory_are_refused_by_their_key(radio, key, tmp_
     assert "\n" not in str(caught.value)
     settings = {f"radio__{name}": value for name, value in radio.items()}
     with pytest.raises(RequestError, match=f"radio.{key}"):
-        slimfl.run(rounds=1, out=tmp_path / "run", time__mode="asynchronous", **settings)
+        asking.run(rounds=1, out=tmp_path / "run", time__mode="asynchronous", **settings)
     assert list(tmp_path.iterdir()) == []
 
 

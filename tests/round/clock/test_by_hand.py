@@ -8,6 +8,7 @@ import pytest
 import slimfl
 from slimfl.devices.computing_energy import ENERGY_PRESETS
 from slimfl.nn import build, multiply_adds, segments
+from tests import asking
 
 WIDTHS = (0.5, 1.0)
 DOWNLINK, EFFICIENCY, CIRCUIT_W = 2e6, 0.4, 0.1
@@ -80,7 +81,7 @@ def share(elapsed, whole):
 @pytest.mark.parametrize("deadline", [None, 0.6])
 def test_time_energy_and_batteries(tmp_path, network, deadline):
     limit = {"time__mode": "deadline", "time__deadline_s": deadline} if deadline else {}
-    slimfl.run(out=tmp_path, **COMMON, **limit)
+    asking.run(out=tmp_path, **COMMON, **limit)
     lines, devices = read(tmp_path)
     battery = {k: float(row["battery_j"]) for k, row in devices.items()}
     clock, gone, reasons = 0.0, set(), set()
@@ -146,7 +147,7 @@ def test_a_pair_shares_a_slot_but_each_device_sends_for_all_of_it(network, late)
     airtime_s, power_w = max(bits) / (1.5 * 75e6), 10 ** ((23 - 30) / 10)
     alike = {key: value for key, value in COMMON.items() if key.startswith(("data", "training"))}
     limit = {"time__mode": "deadline", "time__deadline_s": 0.75 * airtime_s} if late else {}
-    [line] = slimfl.run(
+    [line] = asking.run(
         rounds=1, threads=1, federation__devices=5, radio__users_per_slot=2,
         energy__amplifier_efficiency=EFFICIENCY, energy__circuit_power_w=CIRCUIT_W,
         **alike, **limit,
@@ -165,7 +166,7 @@ def test_a_device_whose_battery_ends_is_never_heard_again(tmp_path):
     """By any method and mode; the record says so by device and round."""
     for mode in ({}, {"rounds": 60, "time__mode": "asynchronous", "time__buffer": 3}):
         folder = tmp_path / str(len(mode))
-        slimfl.run(out=folder, **{**COMMON, **mode})
+        asking.run(out=folder, **{**COMMON, **mode})
         lines, devices = read(folder)
         empty = set()
         for line in lines:
@@ -180,7 +181,7 @@ def test_when_all_are_empty_the_run_ends(tmp_path):
     small = [{"name": "cell", "macs_per_s": 1e8, "battery_j": 0.004, "energy": "kappa-1e-27"}]
     for mode in ({}, {"time__mode": "asynchronous"}):
         changed = {**COMMON, "population__classes": small, "rounds": 50, **mode}
-        result = slimfl.run(out=tmp_path / str(len(mode)), **changed)
+        result = asking.run(out=tmp_path / str(len(mode)), **changed)
         assert result.lines[-1].stopped_by == "no device left"
         assert result.lines[-1].empty == 12
         assert len(result.lines) < 50
@@ -196,7 +197,7 @@ def test_methods_compare_alike_whatever_the_preset(preset):
         "population__classes": [{"name": "one", "macs_per_s": 3e8}],
         "energy__preset": preset,
     }
-    narrow, wide = (slimfl.run(method=f"vanilla-{width}x", **same).lines[0] for width in WIDTHS)
+    narrow, wide = (asking.run(method=f"vanilla-{width}x", **same).lines[0] for width in WIDTHS)
     assert wide.compute_energy_j / narrow.compute_energy_j == pytest.approx(
         wide.multiply_adds / narrow.multiply_adds, rel=1e-12
     )
@@ -216,7 +217,7 @@ def test_the_first_are_enough(mode, tmp_path):
     }
     changed |= {"time__first": 5} if mode == "first" else {"time__over_commit": 2.0}
     changed |= {} if mode == "first" else {"federation__participation": 5 / 12}
-    result = slimfl.run(out=tmp_path, **changed)
+    result = asking.run(out=tmp_path, **changed)
     for line in result.lines:
         assert len(line.devices) == 5
         late = line.missing["deadline"]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from slimfl import experiment as config
 from slimfl.errors import RequestError, RunError
 from slimfl.runs.sweeps import Job, complete, is_complete, run_jobs
+from tests import asking
 
 TINY = {
     "data__dataset": "synthetic",
@@ -29,7 +29,7 @@ TINY = {
 
 
 def job(folder, **changes):
-    experiment = config.load(**(TINY | changes))[0]
+    experiment = asking.load(**(TINY | changes))[0]
     return Job(folder / f"{experiment.method}-seed{experiment.seed}", experiment)
 
 
@@ -179,7 +179,7 @@ from slimfl import experiment as config
 from slimfl.runs.sweeps import Job, run_jobs
 if __name__ == "__main__":
     jobs = [
-        Job(Path(sys.argv[1]) / f"slimfl-seed{{seed}}", config.load(seed=seed, **{values!r})[0])
+        Job(Path(sys.argv[1]) / f"slimfl-seed{{seed}}", config.build({values!r} | {{"seed": seed}}))
         for seed in (0, 1)
     ]
     run_jobs(jobs, workers=2)
@@ -190,7 +190,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_jobs_go_on_to_the_same_numbers(tmp_path, how):
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(values=TINY | {"rounds": 40}))
+    script.write_text(SCRIPT.format(values=asking.nested(TINY | {"rounds": 40})))
     cut, whole = (
         [job(tmp_path / name, seed=seed, rounds=40) for seed in (0, 1)] for name in ("cut", "whole")
     )
@@ -228,7 +228,7 @@ def _alive(pid):
 def test_a_grid_from_the_command_line(tmp_path):
     code = "from slimfl.cli import main; main()"
     request = ["run", "--method", "slimfl", "--rounds", "1", "--devices", "2", "--on", "local"]
-    request += ["--grid", "data.alpha=0.5,2", "--grid", "radio.noise_dbm=-40,-45", "--json"]
+    request += ["--set", "data.alpha=0.5,2", "--set", "radio.noise_dbm=-40,-45", "--json"]
     for change in ("data.dataset=synthetic", "data.train_samples=100", "training.steps=1"):
         request += ["--set", change]
     ended = subprocess.run(

@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from slimfl.experiment.sections.section import Count, Section, at_least
+from slimfl.experiment.sections.section import Count, Part, Section, at_least
 
 
 class DataSection(Section):
     """What the devices hold."""
 
-    dataset: str = "fashion-mnist"
+    dataset: Part = "fashion-mnist"
     """`fashion-mnist`, `mnist`, `synthetic`; `folder`, the images below `dir`; the path of a folder
     with four idx files, CIFAR-10's binary files or images; or `package.module:Name`, which makes a
-    `slimfl.data.Dataset` or is a torch dataset; `own` in the folder of a run whose data were given
-    in Python."""
+    `slimfl.Dataset` or is a torch dataset; in Python also a `slimfl.Dataset` itself, which the run
+    folder calls `own`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a dataset of your own; of a folder of images, `size` (rows and columns
     to resize to), `grey`, and `train` and `test`, the names of the folders inside."""
@@ -35,9 +35,11 @@ class DataSection(Section):
     min_samples: Count = 10
     """Minimum number of training samples per device."""
     shards_per_device: Count = 2
+    """`shards` only: number of label-sorted shards per device."""
     train_samples: Count | None = None
     """Number of training samples to use; all when absent."""
     test_samples: Count | None = None
+    """Number of test samples to use; all when absent."""
     downscale: Annotated[int, Field(ge=1, le=64)] = 1
     """Divide both sides of every image by this: 2 makes 14 x 14 of 28 x 28."""
     normalise: Literal["standard", "plain", "centred"] = "standard"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from slimfl.experiment.sections.section import Section
+from slimfl.experiment.sections.section import Part, Section
 
 #: Maximum number of widths of a network: one byte per parameter stores its segment.
 MOST_WIDTHS = 32
@@ -16,15 +16,17 @@ MOST_WIDTHS = 32
 class ModelSection(Section):
     """The network and its widths."""
 
-    name: str = "ul-mobilenet"
+    name: Part = "ul-mobilenet"
     """`ul-mobilenet`; `us-mobilenet`, the same with batch normalisation; `resnet`, for colour
     images; `mlp`; `split-mix`, for the method of that name; or `package.module:Name`, a class or
-    function that makes a network of slimmable layers; `own` in the folder of a run whose network
-    was given in Python."""
+    function that makes a network of slimmable layers; in Python also such a network itself, which
+    the run folder calls `own`."""
     widths: tuple[float, ...] = (0.5, 1.0)
+    """The nested widths, ascending, ending with 1.0."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the network's factory."""
     initialisation: Literal["he", "he-fan-out", "xavier", "torch"] = "he"
+    """How the weights are initialised."""
 
     @field_validator("widths")
     @classmethod

@@ -42,7 +42,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 Number = Annotated[float, Field(ge=-1e21, le=1e21)]
 
 
-class Uniform(Section):
+class Uniform(Section, use_attribute_docstrings=False):
     """Equally likely between two numbers."""
 
     distribution: Literal["uniform"]
@@ -56,7 +56,7 @@ class Uniform(Section):
         return self
 
 
-class Lognormal(Section):
+class Lognormal(Section, use_attribute_docstrings=False):
     """Its logarithm is normal: the median, and the deviation of the natural logarithm."""
 
     distribution: Literal["lognormal"]
@@ -64,7 +64,7 @@ class Lognormal(Section):
     sigma: Annotated[float, Field(ge=0, le=10)]
 
 
-class Choice(Section):
+class Choice(Section, use_attribute_docstrings=False):
     """One of some values, each as likely as its weight; equally likely without weights."""
 
     distribution: Literal["choice"]
@@ -78,7 +78,7 @@ class Choice(Section):
         return self
 
 
-class Disc(Section):
+class Disc(Section, use_attribute_docstrings=False):
     """A distance from the centre of a disc on which devices are spread evenly.
 
     Nobody is nearer than `inner_m`.
@@ -127,6 +127,7 @@ class DeviceClass(Section):
     """Devices of one kind. A quantity is a number, a list or a distribution."""
 
     name: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.+-]+$")]
+    """Name of the class; letters, digits and . + - _."""
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Of all devices; the shares of all classes sum to 1."""
     max_width: Quantity | None = None

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from slimfl.experiment.sections.decoder_table import read_table
 from slimfl.experiment.sections.section import (
     Fraction,
+    Part,
     Positive,
     PowerDbm,
     Rate,
@@ -32,10 +33,15 @@ class RadioSection(Section):
     channel: str = "poor"
     """`good`, `poor`, or `custom` once `noise_dbm` is given; it sets the noise."""
     noise_dbm: PowerDbm | None = None
+    """Noise power; set by `channel` when absent."""
     power_dbm: PowerDbm = 23.0
+    """Transmit power of a device."""
     distance_m: Annotated[float, Field(gt=0, le=1e9), at_least(1e-3)] = 100.0
+    """Distance between device and server."""
     path_loss_exponent: Annotated[float, Field(ge=2, le=10)] = 2.5
+    """The exponent of the distance in the path loss."""
     bandwidth_hz: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] = 75e6
+    """Bandwidth of one device; sets airtime and energy."""
     spectral_efficiency: Rate | tuple[Rate, ...] = 1.5
     """u/W in bit/s/Hz: one number for all segments, or one each."""
     split: (
@@ -57,10 +63,10 @@ class RadioSection(Section):
     first_outage: Annotated[float, Field(gt=0, lt=1), at_least(1e-9)] = 0.01
     """`first-outage`: how often segment 1 may be lost; the other segments get the remaining
     power."""
-    model: str = "outage"
+    model: Part = "outage"
     """`outage` (block fading with Shannon thresholds), `rate-adaptive` (the same gains, and every
-    device sends as fast as its own allows), or `package.module:Name`, a channel of your own; `own`
-    in the folder of a run whose channel was given in Python."""
+    device sends as fast as its own allows), or `package.module:Name`, a channel of your own; in
+    Python also the channel itself, which the run folder calls `own`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of a channel of your own."""
     noise_density_dbm_hz: PowerDbm | None = None
@@ -162,6 +168,7 @@ class RadioSection(Section):
     accounting: Literal["true", "paper"] = "true"
     """Bits per segment: counted on the network, or the paper's (equal segments)."""
     bits_per_parameter: Annotated[float, Field(gt=0, le=1e6), at_least(1e-3)] = 32.0
+    """Used by `accounting = "true"`."""
 
     @model_validator(mode="before")
     @classmethod

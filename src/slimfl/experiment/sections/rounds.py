@@ -20,11 +20,13 @@ class FederationSection(Section):
     """Rounds: who trains, what is merged, when it ends."""
 
     devices: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    """Number of devices."""
     participation: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the devices asked to train in a round."""
     dropout: BelowOne = 0.0
     """Chance that an asked device does not answer."""
     average: Literal["uniform", "samples"] = "uniform"
+    """Whether devices count equally or by their number of samples."""
     missing: Literal["keep", "zero"] = "keep"
     """A segment that nobody delivered: keep its last value, or the paper's literal zero."""
     absent: Literal["skip", "old", "stale", "zero"] = "skip"
@@ -39,17 +41,22 @@ class FederationSection(Section):
     clip_value: Positive = 100.0
     """The same for the change of a single parameter."""
     evaluate_every: Count = 1
+    """Rounds between two evaluations on the test set."""
     evaluate_all_from: Count | None = None
     """Test every round from this one on, too: the mean of many tests is a more precise score."""
     average_last: Annotated[int, Field(ge=0, le=10_000)] = 0
     """n: also test the mean of the models of the last n rounds, as a second score. The server keeps
     n models for it; training goes on from the last one."""
     checkpoint_every: Count = 1
+    """Rounds between two checkpoints."""
     stop_on_convergence: bool = False
     """End the run in the first round whose window passes the convergence test at every width."""
     convergence_window: Count = 100
+    """Number of rounds in the window of the convergence test."""
     convergence_accuracy: Fraction = 0.80
+    """The mean accuracy over the window must be above this."""
     convergence_deviation: Positive = 0.072
+    """The deviation over the window must be below this."""
 
     def tests(self, number: int) -> bool:
         """Whether a round is tested; the last one of a run always is."""

@@ -28,8 +28,11 @@ class TrainingSection(Section):
     sampled_widths: Count = 4
     """USTrain's sandwich rule with S > 2: how many widths take part in one step."""
     optimiser: Literal["adam", "sgd"] = "adam"
+    """The local optimiser."""
     learning_rate: Positive = 1e-3
+    """The learning rate of `constant`, and the start of `cosine`."""
     schedule: Literal["constant", "cosine", "theorem1"] = "constant"
+    """How the learning rate changes over the rounds."""
     smoothness: Positive = 1.0
     """L of theorem 1's learning rate 2 / (mu t + 2 L - mu)."""
     strong_convexity: Positive = 1.0
@@ -37,10 +40,13 @@ class TrainingSection(Section):
     momentum: BelowOne = 0.9
     """SGD only."""
     nesterov: bool = False
+    """SGD only."""
     weight_decay: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """This value times the weight is added to the gradient."""
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.999)
     """Adam only."""
     batch_size: Count = 16
+    """Samples in one local step."""
     epochs: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Local epochs per round (the paper: 1); give this or `steps`, not both."""
     steps: Count | None = None

@@ -328,7 +328,7 @@ def _experiment(group: Group) -> Block:
     files = [str(run.path / "experiment.toml") for run in group.runs]
     if first.own:  # a command line cannot pass objects
         needed = "".join(f", {kind}=..." for kind in first.own)
-        commands = [f"slimfl.run({file!r}, out='NEW_FOLDER'{needed})" for file in files]
+        commands = [f"slimfl.Experiment.read({file!r}).run('NEW_FOLDER'{needed})" for file in files]
     else:
         commands = [f"slimfl run {shlex.quote(file)} --out NEW_FOLDER" for file in files]
     facts = [

@@ -4,10 +4,18 @@ A job is a run folder and the experiment to finish in it. Its results do not dep
 it runs, or on what else runs.
 """
 
-from slimfl.runs.sweeps.datasets import shared_dataset
-from slimfl.runs.sweeps.job import Job, beginning, complete, is_complete, same_rounds
+from slimfl.runs.progress import Watcher
+from slimfl.runs.sweeps.job import (
+    Job,
+    beginning,
+    complete,
+    is_complete,
+    run_name,
+    same_rounds,
+    shared_dataset,
+    simulation_of,
+)
 from slimfl.runs.sweeps.run import check_place, run_jobs
-from slimfl.runs.sweeps.watching import Watcher
 
 __all__ = [
     "Job",
@@ -17,6 +25,8 @@ __all__ = [
     "complete",
     "is_complete",
     "run_jobs",
+    "run_name",
     "same_rounds",
     "shared_dataset",
+    "simulation_of",
 ]

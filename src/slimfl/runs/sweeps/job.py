@@ -1,20 +1,34 @@
-"""One run of a grid: begin or resume it, and run it to its end."""
+"""A run in its folder: begin or resume it, and run it to its end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from slimfl.data import Dataset, load_section
+from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
-from slimfl.experiment import Experiment, FederationSection, FlowerSection
+from slimfl.experiment import DataSection, Experiment, beginning, same_experiment, same_rounds
 from slimfl.round import Callback, RunFolder, completed
 from slimfl.round import run as run_simulation
 from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS
-from slimfl.runs.sweeps.datasets import shared_dataset
+
+if TYPE_CHECKING:
+    from slimfl.round import Simulation
+
+__all__ = ["Job", "beginning", "complete", "is_complete", "run_name", "same_rounds",
+           "shared_dataset", "simulation_of"]  # fmt: skip
 
 #: Number of training images of the named datasets, to compare epochs with steps.
 _IMAGES = 60_000
+
+#: Maximum length of a name: disks allow 255 bytes, and temporary files add to it.
+LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -58,21 +72,49 @@ class Job:
             return 0
 
 
-def complete(job: Job, callbacks: Sequence[Callback] = ()) -> None:
-    """Run a job to its end in this process."""
-    from slimfl.round import Simulation  # imports torch, which other uses of a job do not need
+def complete(
+    job: Job,
+    callbacks: Sequence[Callback] = (),
+    *,
+    simulation: Simulation | None = None,
+    parts: Mapping[str, Any] | None = None,
+    engine: ChooseEngine = choose,
+) -> Simulation | None:
+    """Begin or resume a run in its folder, up to its end.
 
+    Args:
+        job: The run.
+        callbacks: Who watches it.
+        simulation: The run itself, if the caller has built it already.
+        parts: Objects in place of what the experiment names, as `Simulation` takes them.
+        engine: Chooses the arithmetic.
+
+    Returns:
+        The simulation at its end; None if the run was complete.
+    """
     if (job.folder / EXPERIMENT).exists():
-        if is_complete(job, verify=True):
-            return
         folder = RunFolder.open(job.folder)
         experiment = _fitting(job, folder)
-        sim = Simulation(experiment, dataset=shared_dataset(experiment))
-        sim.setting.check_provenance(folder.provenance())
+        if not parts and completed(folder, experiment, until=job.until, verify=True):
+            return None
+        made = simulation or simulation_of(experiment, parts, engine)
+        made.setting.check_provenance(folder.provenance())
     else:
-        sim = Simulation(job.experiment, dataset=shared_dataset(job.experiment))
-        folder = RunFolder.create(job.folder, sim.experiment, sim.setting.provenance())
-    run_simulation(sim, folder, callbacks, until=job.until)
+        made = simulation or simulation_of(job.experiment, parts, engine)
+        folder = RunFolder.create(job.folder, made.experiment, made.setting.provenance())
+    run_simulation(made, folder, callbacks, until=job.until)
+    return made
+
+
+def simulation_of(
+    experiment: Experiment, parts: Mapping[str, Any] | None = None, engine: ChooseEngine = choose
+) -> Simulation:
+    """Build a run, with its data shared with the other runs of this process."""
+    from slimfl.round import Simulation  # imports torch, which other uses of a job do not need
+
+    given = {"dataset": None, **experiment.own_parts(), **(parts or {})}
+    dataset = given.pop("dataset") or shared_dataset(experiment)
+    return Simulation(experiment, dataset=dataset, engine=engine, **given)
 
 
 def is_complete(job: Job, *, verify: bool = False) -> bool:
@@ -89,7 +131,7 @@ def _fitting(job: Job, folder: RunFolder) -> Experiment:
     The job's data folder takes precedence, as the data may have moved since the run began.
     """
     held = folder.experiment()
-    whole = _asked(held) == _asked(job.experiment)
+    whole = same_experiment(held, job.experiment)
     if not whole and (job.until is None or not same_rounds(held, job.experiment)):
         raise RequestError(
             f"{folder.path} has a run of another experiment; move it away, or choose another folder"
@@ -98,34 +140,29 @@ def _fitting(job: Job, folder: RunFolder) -> Experiment:
     return held.model_copy(update={"data": held.data.model_copy(update={"dir": where})})
 
 
-def beginning(experiment: Experiment) -> Experiment:
-    """An experiment without its length: everything that its rounds depend on.
+def shared_dataset(experiment: Experiment) -> Dataset:
+    """The dataset of an experiment; the last two are cached for the next runs."""
+    distribution = {"partition", "alpha", "min_samples", "shards_per_device", "normalise"}
+    return _load(experiment.data.model_dump_json(exclude=distribution))
 
-    Two experiments with the same beginning have the same rounds, up to the shorter one's end. Only
-    a cosine schedule depends on the number of rounds.
+
+@lru_cache(maxsize=2)
+def _load(content: str) -> Dataset:
+    return load_section(DataSection.model_validate_json(content))
+
+
+def run_name(words: Sequence[str]) -> str:
+    """The folder name of a run, from words that may contain any characters.
+
+    If characters had to be replaced, a hash makes the name unique.
+
+    >>> run_name(["slimfl", "data.alpha=0.1", "seed0"])
+    'slimfl-data.alpha=0.1-seed0'
+    >>> run_name(["slimfl", "data.dataset=../x", "seed0"])
+    'slimfl-data.dataset=.._x-seed0-1e3b3ace'
     """
-    if experiment.training.schedule == "cosine":
-        return experiment
-    section = experiment.federation
-    free = {"checkpoint_every"}
-    if not section.stop_on_convergence:
-        free |= {"convergence_window", "convergence_accuracy", "convergence_deviation"}
-    defaults = {key: FederationSection.model_fields[key].default for key in free}
-    return experiment.model_copy(
-        update={
-            "rounds": Experiment.model_fields["rounds"].default,
-            "federation": section.model_copy(update=defaults),
-        }
-    )
-
-
-def same_rounds(one: Experiment, other: Experiment) -> bool:
-    """True if two experiments have the same rounds, up to the shorter one's end."""
-    return _asked(beginning(one)) == _asked(beginning(other))
-
-
-def _asked(experiment: Experiment) -> Experiment:
-    """An experiment without values that depend on the machine."""
-    here = {"engine": "auto", "device": None, "threads": None, "track": ()}
-    data = experiment.data.model_copy(update={"dir": None})
-    return experiment.model_copy(update={**here, "flower": FlowerSection(), "data": data})
+    text = "-".join(words)
+    safe = re.sub(r"[^\w.,=+-]", "_", text, flags=re.ASCII).lstrip(".-")[:LONGEST]
+    if safe == text:
+        return text
+    return f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

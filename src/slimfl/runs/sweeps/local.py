@@ -17,8 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 
 from slimfl.errors import RequestError, RunError
+from slimfl.runs.progress import Progress
 from slimfl.runs.sweeps.job import Job, complete
-from slimfl.runs.sweeps.watching import Progress
 
 _POLL_S = 0.5
 
@@ -95,7 +95,7 @@ class _Stopped(BaseException):
     """The parent asked this process to end."""
 
 
-def _work(complete: Callable[[Job], None], job: Job) -> None:
+def _work(complete: Callable[[Job], object], job: Job) -> None:
     """Do a job; if asked to stop, remove incomplete files before ending."""
 
     def stop(number: int, frame: object) -> None:

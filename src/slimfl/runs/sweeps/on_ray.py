@@ -23,8 +23,8 @@ from slimfl.files import write_atomically
 from slimfl.flower.local_ray import LocalRay
 from slimfl.nn import Vector
 from slimfl.round import Callback, RoundRecord
+from slimfl.runs.progress import Progress
 from slimfl.runs.sweeps.job import Job, complete
-from slimfl.runs.sweeps.watching import Progress
 
 #: How often a task is started again if its worker is lost.
 RETRIES = 3

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from slimfl.engines.cores import available_cores
 from slimfl.errors import RequestError
+from slimfl.runs.progress import Progress, Watcher
 from slimfl.runs.sweeps.job import Job, is_complete
 from slimfl.runs.sweeps.local import run_local
-from slimfl.runs.sweeps.watching import Progress, Watcher
 
 
 def check_place(on: str) -> None:
@@ -36,7 +36,7 @@ def run_jobs(
     unfinished = [job for job in wanted if not is_complete(job, verify=verify)]
     if not unfinished:
         return
-    progress = Progress(unfinished, len(wanted) - len(unfinished), watch)
+    progress = Progress(unfinished, watch, len(wanted) - len(unfinished))
     if on == "local":
         run_local(unfinished, workers or available_cores(), progress)
     else:
