@@ -103,7 +103,11 @@ def test_gains_are_those_of_a_loop_over_taps():
 
 def test_a_device_has_its_gains_whoever_else_takes_part():
     line = profile()
-    np.testing.assert_array_equal(line.over_band(1, 2, 3), line.over_band(1, 2, 50)[:3])
+    # To a few units of the last digit: the order in which a product's sums are added depends on its
+    # shape on some processors. Gains are about 1, and the terms of a small one cancel.
+    few = 16 * np.finfo(np.float64).eps
+    few_devices, many = line.over_band(1, 2, 3), line.over_band(1, 2, 50)[:3]
+    np.testing.assert_allclose(few_devices, many, rtol=few, atol=few)
     assert not np.allclose(line.over_band(1, 3, 3), line.over_band(1, 2, 3))
 
 

@@ -57,7 +57,10 @@ class TappedDelayLine:
     subcarriers: int
 
     def over_band(self, seed: int, round: int, devices: int) -> Floats:
-        """[device, subcarrier]: power gains; device k has the k-th row for any count."""
+        """[device, subcarrier]: power gains; device k has the k-th row for any count.
+
+        Up to rounding: libraries choose the order of a product's sums by its shape.
+        """
         drawn = generator(seed, "taps", round).standard_normal((devices, len(self.powers), 2))
         taps = np.sqrt(0.5) * drawn.view(np.complex128)[:, :, 0]
         if self.in_sight:
