@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from slimfl.data import Dataset, load_section
 from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection, Experiment, beginning, same_experiment, same_rounds
+from slimfl.files import open_regular
 from slimfl.round import Callback, RunFolder, completed
 from slimfl.round import run as run_simulation
 from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS
@@ -67,7 +68,9 @@ class Job:
     def rounds_done(self) -> int:
         """Number of complete rounds on disk."""
         try:
-            return (self.folder / METRICS).read_bytes().count(b"\n")
+            # a FIFO in a folder from a stranger would be waited for
+            with open_regular(self.folder / METRICS) as file:
+                return sum(part.count(b"\n") for part in iter(partial(file.read, 1 << 20), b""))
         except OSError:
             return 0
 
