@@ -31,4 +31,4 @@ def test_a_shell_is_told_how_a_command_goes_on():
         if "_COMPLETE=" in line
     )
     done = answer(**{name: "complete_bash", "COMP_WORDS": "slimfl re", "COMP_CWORD": "1"})
-    assert done.stdout.split() == ["resume", "report", "reproduce"]
+    assert done.stdout.split() == ["resume", "report"]

@@ -87,13 +87,13 @@ def test_momentum_is_a_decaying_sum_of_changes_and_weak_devices_send_the_narrow_
     for _ in range(3):
         before, plan = sim.global_model.astype(float), sim.plan()
         assert [a.widths for a in plan.work] == [(0,)] * 4 + [(0, 1)] * 6
-        outcomes = list(sim.engine.train(plan.round, sim.global_model, plan.tasks))
+        outcomes = list(sim.outcomes(plan))
         line = sim.collect(plan, iter(outcomes))
-        assert max(line["decoded"][:4]) <= 1
+        assert max(line.decoded[:4]) <= 1
         for segment in (0, 1):
             arrived = [
                 one.parameters.astype(float)
-                for one, count in zip(outcomes, line["decoded"], strict=True)
+                for one, count in zip(outcomes, line.decoded, strict=True)
                 if count > segment
             ]
             assert arrived
@@ -107,15 +107,15 @@ def test_momentum_is_a_decaying_sum_of_changes_and_weak_devices_send_the_narrow_
 
 def test_without_its_memory_a_resumed_run_would_be_another():
     """So that the comparison of bits above can fail."""
-    for kept in ("method_state", "channel_state"):
+    for kept in ("method", "channel"):
         sims = [simulation(**MOMENTUM, **DRIFTING) for _ in range(2)]
         for sim in sims:
             for _ in range(3):
                 sim.step()
         fresh = simulation(**MOMENTUM, **DRIFTING)
-        setattr(sims[0], kept, getattr(fresh, kept))
+        setattr(sims[0].state, kept, getattr(fresh.state, kept))
         forgot, remembered = (sim.step() for sim in sims)
-        assert forgot["loss"] != remembered["loss"]
+        assert forgot.loss != remembered.loss
 
 
 def test_the_fading_drifts_with_the_correlation_it_was_given():
@@ -170,10 +170,10 @@ def test_the_merge_sees_the_bits_that_the_channel_flipped(engine):
     watching = Watching(sim.setting.channel, [])
     sim.setting.channel = sim.setting.radio.channel = watching
     plan = sim.plan()
-    outcomes = list(sim.engine.train(1, sim.global_model, plan.tasks))
+    outcomes = list(sim.outcomes(plan))
     sent = [one.parameters.copy() for one in outcomes]
     line = sim.collect(plan, iter(outcomes))
-    assert line["decoded"] == [2] * 10
+    assert line.decoded == [2] * 10
     [(payloads, receptions)] = watching.seen
     damaged = 0
     for segment in (0, 1):
@@ -196,7 +196,7 @@ def test_without_flips_the_payload_changes_nothing():
     clean = simulation(**name, radio__options={"flip_probability": 0.0})
     perfect = simulation(radio__noise_dbm=-200.0)
     for _ in range(2):
-        assert clean.step()["delivered"] == perfect.step()["delivered"] == [10, 10]
+        assert clean.step().delivered == perfect.step().delivered == [10, 10]
     np.testing.assert_array_equal(clean.global_model, perfect.global_model)
 
 
@@ -218,8 +218,8 @@ def test_bits_of_a_nan_are_refused_like_any_nan():
 
     sim.setting.channel = sim.setting.radio.channel = Breaking()
     line = sim.step()
-    assert line["refused"] == [3]
-    assert line["delivered"] == [9, 9]
+    assert line.refused == [3]
+    assert line.delivered == [9, 9]
     assert np.isfinite(sim.global_model).all()
 
 

@@ -29,6 +29,13 @@ from slimfl.results.records import RunRecord
 from slimfl.results.summary import summarise
 
 Block = tuple[str, Any]
+#: How `Experiment.read` is given an object in place of a name, by the kind of the object.
+OWN = {
+    "dataset": 'data={"dataset": ...}',
+    "network": 'model={"name": ...}',
+    "channel": 'radio={"model": ...}',
+    "method": "method=...",
+}
 
 
 def write_report(records: Iterable[RunRecord], path: Path) -> Path:
@@ -327,8 +334,8 @@ def _experiment(group: Group) -> Block:
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
     files = [str(run.path / "experiment.toml") for run in group.runs]
     if first.own:  # a command line cannot pass objects
-        needed = "".join(f", {kind}=..." for kind in first.own)
-        commands = [f"slimfl.Experiment.read({file!r}).run('NEW_FOLDER'{needed})" for file in files]
+        needed = "".join(f", {OWN[kind]}" for kind in first.own if kind in OWN)
+        commands = [f"slimfl.Experiment.read({file!r}{needed}).run('NEW_FOLDER')" for file in files]
     else:
         commands = [f"slimfl run {shlex.quote(file)} --out NEW_FOLDER" for file in files]
     facts = [
