@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.experiment import load
 from slimfl.round import RunFolder, Simulation, run
+from tests.asking import load
 
 TINY = {
     "method": "slimfl",

@@ -135,12 +135,6 @@ def test_a_frame_says_what_the_metrics_say(run):
         assert row["seconds_training"] == line.seconds.training
 
 
-def test_without_pandas_the_error_says_what_to_install(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(RequestError, match=r"pandas is not installed.*'\.\[frames\]'"):
-        run.rounds  # noqa: B018
-
-
 def test_a_plot_is_a_figure_with_the_accuracies_that_shows_itself(run):
     figure = run.plot()
     lines = figure.axes[0].get_lines()
@@ -180,6 +174,9 @@ def test_progress_in_a_terminal_and_in_a_notebook(monkeypatch, capsys):
     from slimfl.runs import progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    assert type(progress.display()).__name__ == "_Log", "a bar would draw over what is piped on"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert type(progress.display()).__name__ == "_Terminal"
 
     shown = []

@@ -313,7 +313,7 @@ def test_a_checkpoint_that_holds_all_states_itself_goes_on_in_files(
 
 
 def test_the_space_is_said_before_the_run(tmp_path, caplog):
-    many = slimfl.experiment.load(federation__devices=100_000, federation__participation=0.001)[0]
+    many = asking.load(federation__devices=100_000, federation__participation=0.001)[0]
     assert states_bytes(many, 4586) == 3000 * 4 * (2 * 4586 + 1), "100 devices in 30 rounds"
     assert space_warning(many, 4586, tmp_path) is None
     long = many.model_copy(update={"rounds": 10_000})
@@ -341,7 +341,7 @@ def test_the_shapes_of_states_are_those_of_the_engines(training, engine):
     from slimfl.training import state_shapes
 
     values = {f"training__{key}": value for key, value in training.items()}
-    experiment = slimfl.experiment.load(engine=engine, **SETTINGS | values)[0]
+    experiment = asking.load(engine=engine, **SETTINGS | values)[0]
     sim = slimfl.round.Simulation(experiment)
     sim.step()
     found = {}

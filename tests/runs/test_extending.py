@@ -56,7 +56,7 @@ def test_a_run_of_4_rounds_that_gets_7_is_a_run_of_7(setting, tmp_path):
 
 
 def test_a_run_that_was_stopped_can_get_fewer_rounds_but_not_than_it_has(tmp_path):
-    sim = slimfl.round.Simulation(slimfl.experiment.load(rounds=9, **SMALL)[0])
+    sim = slimfl.round.Simulation(asking.load(rounds=9, **SMALL)[0])
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, until=3)
     before = (tmp_path / "cut/experiment.toml").read_text()
@@ -86,7 +86,7 @@ def test_what_depends_on_the_number_of_rounds_is_refused(setting, words, tmp_pat
 
 
 def test_the_last_round_of_a_shortened_run_has_a_test(tmp_path):
-    asked = slimfl.experiment.load(rounds=9, federation__evaluate_every=4, **SMALL)[0]
+    asked = asking.load(rounds=9, federation__evaluate_every=4, **SMALL)[0]
     sim = slimfl.round.Simulation(asked)
     folder = RunFolder.create(tmp_path / "cut", sim.experiment, sim.setting.provenance())
     run_simulation(sim, folder, until=3)

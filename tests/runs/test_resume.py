@@ -105,7 +105,7 @@ def test_killed_at_random_moments(never_stopped, tmp_path):
         if path.exists() and (path / "experiment.toml").exists():
             slimfl.resume(path)
         else:
-            asking.run(out=path, **{SETTINGS!r})
+            slimfl.Experiment(**{asking.nested(SETTINGS)!r}).run(path)
         """
     )
     random_moments = random.Random(5)
@@ -183,13 +183,14 @@ def test_a_full_disk_ends_with_one_sentence_and_an_intact_folder(never_stopped, 
     script = textwrap.dedent(
         f"""
         import resource, sys, torch, slimfl
+        from slimfl.errors import RunError
         torch.set_num_threads(1)
         resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_kb} * 1024,) * 2)
-        settings = {SETTINGS!r}
+        settings = {asking.nested(SETTINGS)!r}
         if {limit_kb} == 3:
-            settings["federation__checkpoint_every"] = 100
+            settings["federation"]["checkpoint_every"] = 100
         try:
-            asking.run(out=sys.argv[1], **settings)
+            slimfl.Experiment(**settings).run(sys.argv[1])
         except RunError as error:
             print(error)
             sys.exit(1)
@@ -394,7 +395,7 @@ def test_what_a_kill_left_is_removed(never_stopped, tmp_path):
 def test_of_many_that_make_one_folder_one_wins(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
-    experiments = [slimfl.experiment.load(seed=seed)[0] for seed in range(8)]
+    experiments = [asking.load(seed=seed)[0] for seed in range(8)]
 
     def make(experiment):
         try:

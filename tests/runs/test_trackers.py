@@ -266,7 +266,7 @@ def test_wandb_continues_the_run_of_the_folder(tmp_path, monkeypatch, broken):
 @pytest.mark.slow
 def test_a_kill_makes_no_second_run(tmp_path, mlflow):
     pytest.importorskip("wandb")
-    values = {**SETTINGS, "rounds": 12, "out": str(tmp_path / "run"), "track": ALL}
+    values = {**SETTINGS, "rounds": 12, "track": ALL}
     code = f"""
 import os, signal, slimfl
 class Kill(slimfl.Callback):
@@ -275,7 +275,7 @@ class Kill(slimfl.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 import mlflow
 mlflow.set_tracking_uri({mlflow.get_tracking_uri()!r})
-asking.run(callbacks=[Kill()], **{values!r})
+slimfl.Experiment(**{asking.nested(values)!r}).run({str(tmp_path / "run")!r}, callbacks=[Kill()])
 """
     # its own service: a killed one takes the open runs with it
     env = {key: value for key, value in os.environ.items() if key != "WANDB_SERVICE"}
