@@ -36,7 +36,11 @@ nitpicky = True
 nitpick_ignore_regex = [
     (
         "py:.*",
-        r"(torch|numpy|np|nn|pydantic|pathlib|collections|typing|rich|types|flwr|ray|string)\..*",
+        r"(torch|numpy|np|nn|pandas|pydantic|pathlib|collections|typing|rich|types)\..*",
+    ),
+    (
+        "py:.*",
+        r"(flwr|markupsafe|psutil|ray|string)\..*",
     ),
     (
         "py:.*",

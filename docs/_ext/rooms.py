@@ -35,6 +35,9 @@ def _page(room: str) -> str:
     lines = [f"# {room}", "", inspect.getdoc(package) or "", ""]
     for module in pkgutil.walk_packages(package.__path__, f"{name}."):
         if not module.name.rpartition(".")[2].startswith("_") and not _programs(module.name):
+            # before autodoc reads a model: it changes the annotations of pydantic's BaseModel, and
+            # models that are defined after that, such as fastapi's, fail
+            import_module(module.name)
             lines += [f"## `{module.name}`", "", _automodule(module.name)]
     return "\n".join(lines)
 

@@ -143,8 +143,8 @@ def work_rows(work: Sequence[Work], widths: int) -> NDArray[np.int64]:
         widths: Number of widths of the network.
 
     Returns:
-        Per device: whether one width was drawn per batch, whether each width was trained, and the
-        message that carries each segment, counted from 1; 0 if none does.
+        For each device, whether one width was drawn per batch, whether each width was trained, and
+        the message that carries each segment, counted from 1; 0 if none does.
     """
     rows = np.zeros((len(work), 1 + 2 * widths), np.int64)
     for row, each in zip(rows, work, strict=True):
