@@ -38,7 +38,7 @@ def accuracy(recipe: dict, seed: int) -> dict[str, float]:
         seed=seed,
         model=slimfl.Model(initialisation=recipe["initialisation"]),
         rounds=ROUNDS,
-        radio=slimfl.Radio(channel=CHANNEL),
+        radio=slimfl.Radio(channel=CHANNEL, rates="equal"),
         data=slimfl.Data(alpha=ALPHA, normalise=recipe["normalise"]),
         training=slimfl.Training(
             batch_size=recipe["batch_size"],

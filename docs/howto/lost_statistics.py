@@ -55,7 +55,7 @@ def main() -> None:
                     rounds=asked.rounds,
                     data=slimfl.Data(dataset=asked.dataset, downscale=4, alpha=asked.alpha),
                     model=slimfl.Model(name=name),
-                    radio=slimfl.Radio(noise_dbm=noise_dbm),
+                    radio=slimfl.Radio(noise_dbm=noise_dbm, rates="equal"),
                     training=slimfl.Training(steps=asked.steps, learning_rate=3e-3),
                     federation=slimfl.Federation(evaluate_every=asked.rounds),
                 ).run()

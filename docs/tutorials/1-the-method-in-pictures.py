@@ -37,10 +37,10 @@ _ = axes.set(xlabel="input channel", ylabel="output channel")
 #
 # The device sends both segments at once, on top of each other: segment 1 with 80 % of the power,
 # segment 2 with 20 %. The server decodes segment 1 first, subtracts it, and then tries segment 2.
-# Each needs a minimum fading gain. On the poor channel:
+# Each needs a minimum fading gain. On the poor channel, with the paper's equal rates:
 
 # %%
-radio = RadioSection(channel="poor")
+radio = RadioSection(channel="poor", rates="equal")
 sent = signal(radio, ((0,), (1,)), 2).coding
 low, high = sent.thresholds(noise_to_power(radio))
 print(f"power split {sent.split}, segment 1 from gain {low:.2f} on, segment 2 from {high:.2f} on")
@@ -65,7 +65,7 @@ runs = slimfl.compare(
     method=["slimfl", "vanilla-all"],
     rounds=ROUNDS,
     data={"dataset": DATA, "alpha": 1.0, "test_samples": 2000},
-    radio={"channel": "poor"},
+    radio={"channel": "poor", "rates": "equal"},
     training={"steps": STEPS},
 )
 run = runs[0]
