@@ -36,7 +36,7 @@ class Mixed(SlimFL):
     name: str = "mixed"
 
     def assign(self, device, round, random):
-        own = {"step": OWN_STEP, "step_options": {"smoothing": 0.2}}
+        own = {"step": OWN_STEP, "options": {"smoothing": 0.2}}
         chosen = own if device.id % 3 == 0 else {}
         return Work((0, 1), ((0,), (1,)), **chosen)
 
@@ -77,7 +77,7 @@ def test_a_round_of_two_engines_is_that_of_torch_alone(optimiser, caplog):
 
 def test_it_is_said_even_if_somebody_asked_before(caplog):
     sim = simulation("native")
-    assert sim.engine.supports(Work((0, 1), OWN_STEP)) is None
+    assert sim.engine.supports(Work((0, 1), step=OWN_STEP)) is None
     with caplog.at_level(logging.WARNING):
         sim.step()
     assert "4 of 10 devices are trained by the torch engine" in caplog.text
@@ -115,7 +115,7 @@ def test_native_computes_what_it_says_it_supports(step, widths):
         sim = Simulation(build(tree), dataset=DATASET)
         engines.append(sim.engine.first if engine == "native" else sim.engine)
     native = engines[0]
-    work = Work(widths, step)
+    work = Work(widths, step=step)
     assert native.supports(work) is None
     if step == "one-width" and len(widths) > 1:
         for engine in engines:
@@ -134,9 +134,9 @@ def test_native_computes_what_it_says_it_supports(step, widths):
 @pytest.mark.parametrize(
     ("work", "words"),
     [
-        (Work((0, 1), OWN_STEP), OWN_STEP),
-        (Work((0, 1), "sustrain", as_options({"x": 1})), "options"),
-        (Work((1,), "one-width", as_options({"x": 1})), "options"),
+        (Work((0, 1), step=OWN_STEP), OWN_STEP),
+        (Work((0, 1), step="sustrain", options=as_options({"x": 1})), "options"),
+        (Work((1,), step="one-width", options=as_options({"x": 1})), "options"),
     ],
     ids=["own step", "options", "one width with options"],
 )

@@ -63,6 +63,7 @@ def test_a_failing_device_ends_the_round_with_its_name():
             federation__devices=10,
             training__epochs=1,
             training__batch_size=37,
+            radio__rates="equal",  # its second segment is empty
         )
 
 
@@ -90,8 +91,8 @@ def test_cohorts_give_the_numbers_of_side_by_side(monkeypatch):
     settings = SETTINGS | {"rounds": 3, "federation__participation": 0.6}
     with monkeypatch.context() as patch:
         patch.setattr(torch_engine, "SMALL_STEP", 0)
-        side_by_side = asking.run(network=small_network(), **settings)
-    as_cohorts = asking.run(network=small_network(), **settings)
+        side_by_side = asking.run(network=small_network(), trust=["summed_step"], **settings)
+    as_cohorts = asking.run(network=small_network(), trust=["summed_step"], **settings)
     np.testing.assert_allclose(as_cohorts.parameters, side_by_side.parameters, atol=1e-5)
     for a, b in zip(as_cohorts.lines, side_by_side.lines, strict=True):
         assert a["training_loss"] == pytest.approx(b["training_loss"], rel=1e-4)
@@ -162,15 +163,19 @@ def test_an_own_step_sees_one_device_at_a_time(own_step, monkeypatch):
     settings = SETTINGS | {"rounds": 2, "training__algorithm": own_step("summed_step")}
     with monkeypatch.context() as patch:
         patch.setattr(torch_engine, "SMALL_STEP", 0)
-        side_by_side = asking.run(network=small_network(), **settings)
-    as_cohorts = asking.run(network=small_network(), **settings)
+        side_by_side = asking.run(network=small_network(), trust=["summed_step"], **settings)
+    as_cohorts = asking.run(network=small_network(), trust=["summed_step"], **settings)
     np.testing.assert_array_equal(as_cohorts.parameters, side_by_side.parameters)
 
 
 def test_a_step_that_returns_too_few_losses_is_named(own_step):
     name = own_step("short_step", count=1)
     with pytest.raises(RequestError, match="'short_step:summed' returned 1 losses for 2"):
-        asking.run(network=small_network(), **SETTINGS | {"training__algorithm": name})
+        asking.run(
+            network=small_network(),
+            trust=["short_step"],
+            **SETTINGS | {"training__algorithm": name},
+        )
 
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

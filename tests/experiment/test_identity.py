@@ -55,6 +55,7 @@ REPLACES = {
 COUNTS = {
     "method": "vanilla-1.0x",
     "method_options": {"weak": 3},
+    "stages": [{"name": "some.module:Stage"}],
     "data.options": {"size": 9},
     "seed": 1,
     "engine": "torch",

@@ -168,7 +168,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
     sim, twin = simulation(name, **given), simulation(name, **given)
     caps = [0, 0, 1]
     sim.setting.population = _capped(sim.setting.population, caps)
-    cut = segments(twin.network, twin.experiment.model.widths)
+    cut = segments(twin.setting.network, twin.experiment.model.widths)
     for number in (1, 2):
         plan = sim.plan()
         model = sim.global_model.copy()
@@ -177,7 +177,7 @@ def test_a_round_of_moving_windows_against_a_naive_loop(name, engine):
         record = sim.collect(plan, iter(outcomes))
         for row, update in enumerate(outcomes):
             order = plan.work[row].channels
-            places = flat_order(twin.network, order)
+            places = flat_order(twin.setting.network, order)
             block = places[cut.segment_of <= caps[row]]
             outside = np.setdiff1d(np.arange(len(model)), block)
             # nothing outside the window was trained
@@ -275,7 +275,7 @@ def test_split_mix_has_the_parameters_of_its_bases():
 
 
 def test_a_width_of_split_mix_is_the_mean_of_its_bases():
-    network = split_mix().network
+    network = split_mix().setting.network
     images = torch.randn(3, 1, 28, 28)
     network.train()
     with at_width(0.5):
