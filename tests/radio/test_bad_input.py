@@ -6,7 +6,8 @@ import pytest
 
 from slimfl.cli import main
 from slimfl.errors import RequestError
-from slimfl.experiment import build, load
+from slimfl.experiment import build
+from tests import asking
 
 NAN = float("nan")
 
@@ -159,10 +160,10 @@ def test_on_the_command_line_it_is_status_2(name, tmp_path, capsys, monkeypatch)
 def test_an_override_of_the_noise_replaces_what_the_file_says(tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text("[radio]\nnoise_density_dbm_hz = -120\n")
-    [by_power] = load(file, ["radio.noise_dbm=-45"])
+    [by_power] = asking.load(file, ["radio.noise_dbm=-45"])
     assert by_power.radio.noise == -45
-    [by_name] = load(file, ["radio.channel=good"])
+    [by_name] = asking.load(file, ["radio.channel=good"])
     assert by_name.radio.noise == -51
     file.write_text('[radio]\nchannel = "good"\n')
-    [by_density] = load(file, ["radio.noise_density_dbm_hz=-120", "radio.bandwidth_hz=1e6"])
+    [by_density] = asking.load(file, ["radio.noise_density_dbm_hz=-120", "radio.bandwidth_hz=1e6"])
     assert by_density.radio.noise == pytest.approx(-60)

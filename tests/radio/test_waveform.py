@@ -247,6 +247,7 @@ def tiny(tmp_path, **radio):
         radio__noise_dbm=-80.0,
         radio__modulation=2,
         radio__block_bits=3000,
+        radio__rates="equal",  # LDPC codes end below the rate of the larger message by size
         **radio,
     )
 

@@ -192,8 +192,8 @@ PATHS = [
 
 LINK = ["--channel", "--noise-dbm", "--spectral-efficiency", "--split", "--segments", "--devices"]
 RADIO = ["--power-dbm", "--distance-m", "--path-loss-exponent", "--implementation-loss-db"]
-BOUND = ["--weights", "--smoothness", "--strong-convexity", "--delta", "--rounds", "--seed",
-         "--initial-distance-squared", "--repetitions", "--non-iid"]  # fmt: skip
+BOUND = ["--weights", "--smoothness", "--strong-convexity", "--delta", "--rounds",
+         "--initial-distance-squared"]  # fmt: skip
 
 
 def _options(random: random.Random, names: list[str], most: int) -> list[str]:
@@ -209,7 +209,7 @@ def _run(random: random.Random, folder: Path) -> list[str]:
 
 
 def _changes(random: random.Random, chance: float) -> list[str]:
-    """Changes to a run by --set and --set."""
+    """Changes to a run by --set, of one value or of several."""
     words = []
     while random.random() < chance:
         key = random.choice(KEYS)
@@ -267,8 +267,7 @@ def _link(random: random.Random, folder: Path) -> list[str]:
 
 def _bound(random: random.Random, folder: Path) -> list[str]:
     words = ["bound", *_options(random, [*LINK, *BOUND], 4)]
-    if random.random() < 0.2:
-        words += ["--measure", "--repetitions", "3", "--rounds", "20"]
+    words += _radio_keys(random) if random.random() < 0.2 else []
     words += ["--out", random.choice(PATHS)] if random.random() < 0.1 else []
     return words + (["--json"] if random.random() < 0.5 else [])
 
@@ -327,13 +326,15 @@ def _others(random: random.Random, folder: Path) -> list[str]:
     path = random.choice(PATHS)
     return random.choice(
         [
-            ["reproduce", random.choice(WORDS)],
-            ["reproduce", "table1", "--scale", random.choice(WORDS)],
-            ["reproduce", "table1", "--out", "out", "--check", path],
-            ["reproduce", "table4", "--out", path, "--cache", "cells"],
-            ["reproduce", "fig7", "--as-is", "--out", "out", "--cache", path],
-            ["bench", "--out", path, "--repetitions", random.choice(["0", "-1", "x", "9" * 5000])],
-            ["bench", "--peers", "--peers-dir", path, "--images", random.choice(["1", "x"])],
+            ["lab", "reproduce", random.choice(WORDS)],
+            ["lab", "reproduce", "table1", "--scale", random.choice(WORDS)],
+            ["lab", "reproduce", "table1", "--out", "out", "--check", path],
+            ["lab", "reproduce", "table4", "--out", path, "--cache", "cells"],
+            ["lab", "reproduce", "fig7", "--as-is", "--out", "out", "--cache", path],
+            ["lab", "study", "status", random.choice(WORDS), "--cache", path],
+            ["lab", "plan", "status", random.choice(WORDS), "--cache", path],
+            ["keys", random.choice(WORDS)],
+            ["population", "show", path, "--set", f"federation.devices={random.choice(WORDS)}"],
             ["run", path, "--out", "out", "--rounds", "0"],
             [random.choice(WORDS)],
             ["doctor", random.choice(WORDS)],

@@ -22,7 +22,11 @@ from pathlib import Path
 
 import pytest
 
-from slimfl.cli import main
+from lab.__main__ import app as lab_app
+from slimfl.cli.app import app, main
+
+#: What a case may run: its words are those of `slimfl`, or `lab` and those of `python -m lab`.
+APPS = {"slimfl": app, "lab": lab_app}
 
 #: Seconds of computing after which a case counts as hanging, as others may keep the machine busy.
 HANG_S = 30.0
@@ -83,7 +87,8 @@ class Ended:
             return "a traceback on standard error"
         if self.status == 0 or self.error.startswith("Usage:"):
             return None
-        sentences = [line for line in self.error.splitlines() if line.startswith("slimfl: ")]
+        program = "lab: " if self.arguments[0] == "lab" else "slimfl: "
+        sentences = [line for line in self.error.splitlines() if line.startswith(program)]
         lines = len(self.error.splitlines()) if self.status == 2 else 1
         if len(sentences) != 1 or lines != 1 or not self.error.endswith("\n"):
             return f"not one sentence: {self.error!r}"
@@ -92,22 +97,23 @@ class Ended:
         return None
 
     def __str__(self) -> str:
-        return f"slimfl {' '.join(map(repr, self.arguments))}\n{self.fault}"
+        return f"{' '.join(map(repr, self.arguments))}\n{self.fault}"
 
 
 def call(*arguments: object, cwd: Path) -> Ended:
-    """Run a command in a folder."""
+    """Run a command of `slimfl` in a folder, or one of the lab where the first word is `lab`."""
     words = tuple(map(str, arguments))
+    program, wanted = ("lab", words[1:]) if words[:1] == ("lab",) else ("slimfl", words)
     out, error = _Terminal(), _Terminal()
     escaped, status = "", None
     before_argv, before_cwd = sys.argv, Path.cwd()
-    sys.argv = ["slimfl", *words]
+    sys.argv = [program, *wanted]
     os.chdir(cwd)
     with warnings.catch_warnings(record=True) as seen, _limits():
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
-                main()
+                main(APPS[program], program)
             escaped = "main returned"
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1

@@ -71,7 +71,9 @@ def _part(value: Any) -> str:
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool | int | float | list | tuple | dict | bytes):
-        raise ValueError("must be a name (a string) or an object")
+        arrays = isinstance(value, list | tuple) and any(hasattr(v, "__array__") for v in value)
+        way_on = "; slimfl.Dataset.from_arrays makes one of arrays" if arrays else ""
+        raise ValueError(f"must be a name (a string) or an object{way_on}")
     return Own(value)
 
 
