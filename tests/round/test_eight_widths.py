@@ -65,7 +65,7 @@ def test_every_network_has_eight_widths(name, options, method):
 @pytest.mark.parametrize("split", [None, "optimal", "optimal-numeric", "per-device"])
 def test_the_split_of_eight_segments_reaches_all_of_them(split):
     """Thresholds by equation (9) from the powers alone: every segment within reach of the last."""
-    sim = simulation(radio__split=split, radio__spectral_efficiency=0.25)
+    sim = simulation(radio__rates="equal", radio__split=split, radio__spectral_efficiency=0.25)
     signal = sim.plan().signals[0]
     powers = np.asarray(signal.coding.split, float)
     assert len(powers) == 8

@@ -39,6 +39,7 @@ COMMON = {
     "federation__devices": 12,
     "federation__dropout": 0.1,
     "population__classes": CLASSES,
+    "radio__rates": "equal",
     "time__download_bits_per_s": DOWNLINK,
     "energy__amplifier_efficiency": EFFICIENCY,
     "energy__circuit_power_w": CIRCUIT_W,
@@ -148,7 +149,7 @@ def test_a_pair_shares_a_slot_but_each_device_sends_for_all_of_it(network, late)
     alike = {key: value for key, value in COMMON.items() if key.startswith(("data", "training"))}
     limit = {"time__mode": "deadline", "time__deadline_s": 0.75 * airtime_s} if late else {}
     [line] = asking.run(
-        rounds=1, threads=1, federation__devices=5, radio__users_per_slot=2,
+        rounds=1, threads=1, federation__devices=5, radio__users_per_slot=2, radio__rates="equal",
         energy__amplifier_efficiency=EFFICIENCY, energy__circuit_power_w=CIRCUIT_W,
         **alike, **limit,
     ).lines  # fmt: skip
