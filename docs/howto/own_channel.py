@@ -16,7 +16,7 @@ def main() -> None:
             radio=slimfl.Radio(model=name, options=options),
             data=slimfl.Data(dataset="synthetic"),
             training=slimfl.Training(steps=10, learning_rate=5e-3),
-        ).run()
+        ).run(trust=["mylab"])
         print(name, run.final_accuracy)
         print("  segments that arrived, by round:", [line["delivered"] for line in run.lines])
 

@@ -15,6 +15,7 @@ EXTRAS = {
     "huggingface": ("datasets",),
     "waveform": ("sionna",),
     "ray": ("ray",),
+    "deploy": ("flwr", "psutil"),
     "tensorboard": ("tensorboard",),
     "mlflow": ("mlflow",),
     "wandb": ("wandb",),
