@@ -1,4 +1,4 @@
-"""Five parts written outside the package: from TOML, in a grid, on Flower, resumed."""
+"""Six parts written outside the package: from TOML, in a grid, on Flower, resumed."""
 
 import json
 import os
@@ -44,6 +44,7 @@ EXPERIMENTS = {
         '[training]\nalgorithm = "mylab.smoothing:SmoothedSuperposition"\n'
         "options = { smoothing = 0.2 }",
     ),
+    "top_k": 'stages = [{ name = "mylab.top_k:TopK", options = { share = 0.1 } }]\n' + COMMON,
     "stopping": 'callbacks = [{ name = "mylab.stopping:StopAt", options = { accuracy = 0.0 } }]\n'
     + COMMON,
 }
@@ -90,7 +91,7 @@ def command(*words):
     )
 
 
-def test_there_are_five_and_each_is_short():
+def test_there_are_six_and_each_is_short():
     assert {part.stem for part in PARTS} == set(EXPERIMENTS)
     for part in PARTS:
         assert len(part.read_text().splitlines()) < 60, part.name
@@ -99,7 +100,7 @@ def test_there_are_five_and_each_is_short():
 @pytest.mark.parametrize("part", EXPERIMENTS)
 @pytest.mark.parametrize("engine", ["native", "torch"])
 def test_from_toml_and_resumed_to_the_same_bits(part, engine, toml, tmp_path):
-    given = {"overrides": [f"engine={engine}"], "trust": ["mylab"]}
+    given = {"engine": engine, "trust": ["mylab"]}
     whole = asking.run(toml(part), **given)
     folder = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -121,9 +122,7 @@ def test_a_stranger_s_file_runs_none_of_them(toml, tmp_path):
 
 def test_the_parts_do_what_they_say(toml):
     run = {part: asking.run(toml(part), trust=["mylab"]) for part in EXPERIMENTS}
-    plain = asking.run(
-        toml("stopping"), overrides=["callbacks=[]", "engine=torch"], trust=["mylab"]
-    )
+    plain = slimfl.Experiment.read(toml("stopping"), callbacks=[], engine="torch").run()
     # devices 0 and 1 send segment 1 alone
     for record in run["momentum"].lines:
         sent = dict(zip(record.devices, record.decoded, strict=True))
@@ -175,7 +174,7 @@ def test_on_flower_s_simulation_to_the_same_numbers(tmp_path, toml):
         )
         + '[radio]\nmodel = "mylab.drifting:DriftingFading"\n'
     )
-    here = asking.run(path, overrides=["engine=torch"], trust=["mylab"])
+    here = asking.run(path, engine="torch", trust=["mylab"])
     out = tmp_path / "flower"
     done = command(
         "run", path, "--engine", "flower", "--set", "flower.device_engine=torch", "--trust",
