@@ -51,11 +51,11 @@ def test_stopped_and_resumed_it_is_the_same_to_the_bit(objective: str, tmp_path:
     run(first, folder, until=3)
     second = Simulation(one)
     run(second, RunFolder.open(tmp_path / "run"))
-    assert whole.belief is not None
-    assert second.belief is not None
+    assert whole.state.belief is not None
+    assert second.state.belief is not None
     np.testing.assert_array_equal(whole.global_model, second.global_model)
-    np.testing.assert_array_equal(whole.belief.mean, second.belief.mean)
-    np.testing.assert_array_equal(whole.belief.variance, second.belief.variance)
+    np.testing.assert_array_equal(whole.state.belief.mean, second.belief.mean)
+    np.testing.assert_array_equal(whole.state.belief.variance, second.belief.variance)
 
 
 def test_it_needs_rounds() -> None:

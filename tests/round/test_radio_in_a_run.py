@@ -124,7 +124,7 @@ def test_what_is_expected_knows_the_downlink(radio):
     shares = Simulation(tried(lossy)).setting.provenance()["expected_shares"]
     usual = Simulation(tried(radio)).setting.provenance()["expected_shares"]
     channel = build_channel(tried(radio).radio)
-    devices = Simulation(tried(radio)).population
+    devices = Simulation(tried(radio)).setting.population
     hits = [heard(tried(lossy).radio, channel, {}, 1, devices, seed).mean() for seed in range(1500)]
     error = 4.5 * math.sqrt(0.25 / (1500 * len(devices)))
     for share, plain in zip(shares, usual, strict=True):
