@@ -54,8 +54,8 @@ def test_stopped_and_resumed_it_is_the_same_to_the_bit(objective: str, tmp_path:
     assert whole.state.belief is not None
     assert second.state.belief is not None
     np.testing.assert_array_equal(whole.global_model, second.global_model)
-    np.testing.assert_array_equal(whole.state.belief.mean, second.belief.mean)
-    np.testing.assert_array_equal(whole.state.belief.variance, second.belief.variance)
+    np.testing.assert_array_equal(whole.state.belief.mean, second.state.belief.mean)
+    np.testing.assert_array_equal(whole.state.belief.variance, second.state.belief.variance)
 
 
 def test_it_needs_rounds() -> None:
