@@ -10,7 +10,6 @@ import numpy as np
 from slimfl.errors import RequestError
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
-from slimfl.results.curves import width_curves
 from slimfl.results.groups import Group, group
 from slimfl.results.records import RunRecord
 
@@ -48,6 +47,8 @@ def partition_figure(class_counts: Sequence[Sequence[int]], title: str = "") -> 
 def accuracy_figure(records: Iterable[RunRecord]) -> Figure:
     """Accuracy over rounds: colour by method, dash by width, band from lowest to highest seed."""
     from matplotlib.ticker import MaxNLocator
+
+    from slimfl.results.curves import width_curves  # and with it data frames
 
     groups = group(records)
     scenes: dict[str, list[Group]] = {}
