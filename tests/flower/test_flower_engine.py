@@ -97,9 +97,9 @@ def test_a_stopped_run_resumes_with_the_same_numbers_on_other_devices(tmp_path):
     """Devices are stateless: the new federation knows nothing of the first rounds."""
     whole = simulation(federation(4))
     run(whole)
-    folder = RunFolder.create(tmp_path / "run", whole.experiment, whole.provenance())
+    folder = RunFolder.create(tmp_path / "run", whole.experiment, whole.setting.provenance())
     first = simulation(federation(4))
-    first.experiment = first.experiment.model_copy(update={"rounds": 2})
+    first.setting.experiment = first.experiment.model_copy(update={"rounds": 2})
     run(first, folder)
     resumed = slimfl.resume(tmp_path / "run", engine=deployed(federation(4)))
     np.testing.assert_array_equal(resumed.parameters, whole.global_model)
@@ -484,7 +484,7 @@ def test_a_device_may_bring_its_own_data(tmp_path):
         number = node.equipment.number
         folder = tmp_path / str(number)
         folder.mkdir()
-        held = shared.partition.of(number)
+        held = shared.setting.partition.of(number)
         share = Samples(DATASET.train.images[held], DATASET.train.labels[held])
         save(folder, share, DATASET.test)
         node.equipment = Equipment(number=number, data_dir=folder)
