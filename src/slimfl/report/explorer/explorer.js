@@ -210,7 +210,7 @@ function showCommand() {
   const words = ["slimfl link", `--noise-dbm ${settings.noise_dbm}`, `--power-dbm ${settings.power_dbm}`, `--distance-m ${settings.distance_m}`,
     `--path-loss-exponent ${settings.path_loss_exponent}`, `--spectral-efficiency ${settings.rate}`, `--segments ${settings.segments}`, `--devices ${settings.devices}`];
   const split = settings.split === "optimal" ? "optimal" : found.slimfl.split.map((share) => Number(share.toFixed(9))).join(",");
-  if (settings.segments > 1) words.push(`--split ${split}`);
+  if (settings.segments > 1) words.push(`--split ${split}`, "--set radio.rates=equal");
   words.push(...fadings[settings.fading].options);
   byId("command").textContent = words.join(" \\\n  ");
 }
