@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slimfl.data import Dataset, load_section
-from slimfl.engines import ChooseEngine, choose
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection, Experiment, beginning, same_experiment, same_rounds
 from slimfl.files import open_regular
@@ -20,6 +19,7 @@ from slimfl.round import run as run_simulation
 from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS
 
 if TYPE_CHECKING:
+    from slimfl.engines import ChooseEngine
     from slimfl.round import Simulation
 
 __all__ = ["Job", "beginning", "complete", "is_complete", "run_name", "same_rounds",
@@ -81,7 +81,7 @@ def complete(
     *,
     simulation: Simulation | None = None,
     parts: Mapping[str, Any] | None = None,
-    engine: ChooseEngine = choose,
+    engine: ChooseEngine | None = None,
 ) -> Simulation | None:
     """Begin or resume a run in its folder, up to its end.
 
@@ -90,7 +90,7 @@ def complete(
         callbacks: Who watches it.
         simulation: The run itself, if the caller has built it already.
         parts: Objects in place of what the experiment names, as `Simulation` takes them.
-        engine: Chooses the arithmetic.
+        engine: Chooses the arithmetic; by the experiment when absent.
 
     Returns:
         The simulation at its end; None if the run was complete.
@@ -110,14 +110,15 @@ def complete(
 
 
 def simulation_of(
-    experiment: Experiment, parts: Mapping[str, Any] | None = None, engine: ChooseEngine = choose
+    experiment: Experiment, parts: Mapping[str, Any] | None = None, engine: ChooseEngine | None = None
 ) -> Simulation:
     """Build a run, with its data shared with the other runs of this process."""
     from slimfl.round import Simulation  # imports torch, which other uses of a job do not need
 
     given = {"dataset": None, **experiment.own_parts(), **(parts or {})}
     dataset = given.pop("dataset") or shared_dataset(experiment)
-    return Simulation(experiment, dataset=dataset, engine=engine, **given)
+    chosen: dict[str, Any] = {} if engine is None else {"engine": engine}
+    return Simulation(experiment, dataset=dataset, **chosen, **given)
 
 
 def is_complete(job: Job, *, verify: bool = False) -> bool:
