@@ -110,7 +110,9 @@ def complete(
 
 
 def simulation_of(
-    experiment: Experiment, parts: Mapping[str, Any] | None = None, engine: ChooseEngine | None = None
+    experiment: Experiment,
+    parts: Mapping[str, Any] | None = None,
+    engine: ChooseEngine | None = None,
 ) -> Simulation:
     """Build a run, with its data shared with the other runs of this process."""
     from slimfl.round import Simulation  # imports torch, which other uses of a job do not need
