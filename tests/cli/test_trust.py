@@ -205,7 +205,7 @@ def test_a_name_that_the_user_typed_needs_no_trust(here, marker):
         status, _, error = here("run", "--method=slimfl", *small, typed, "--out", "group")
         assert status == 0, error
     values = {"rounds": 1, "data__dataset": "synthetic", "training__steps": 1}
-    run = asking.run(model__name=name, **values)
+    run = asking.run(model__name=name, trust=["shared"], **values)  # in Python, it is said
     assert run.experiment.model.name == name
     assert "SLIMFL_TRUST" not in os.environ
 

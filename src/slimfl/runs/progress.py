@@ -195,14 +195,17 @@ class _Terminal:
 
 
 class _Log:
-    """A line after every tenth of the work, and after ten minutes."""
+    """A line after every tenth of the work and after ten minutes, none for what was there before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._said, self._at = clock, -1, clock()
+        self._clock, self._at = clock, clock()
+        self._said: int | None = None
 
     def show(self, done: float, total: float, text: str) -> None:
         """Write a line if it is time for one."""
         tenth = int(LINES * done / total) if total else LINES
+        if self._said is None:
+            self._said = tenth
         if tenth > self._said or self._clock() - self._at >= LINE_EVERY_S:
             self._said, self._at = tenth, self._clock()
             print(text, file=sys.stderr, flush=True)
