@@ -195,7 +195,7 @@ class _Terminal:
 
 
 class _Log:
-    """A line after every tenth of the work and after ten minutes, none for what was there before."""
+    """A line per tenth of the work and per ten minutes; none for what was there before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._at = clock, clock()
