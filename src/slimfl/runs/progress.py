@@ -205,7 +205,7 @@ class _Log:
         """Write a line if it is time for one."""
         tenth = int(LINES * done / total) if total else LINES
         if self._said is None:
-            self._said = tenth
+            self._said = min(tenth, LINES - 1)
         if tenth > self._said or self._clock() - self._at >= LINE_EVERY_S:
             self._said, self._at = tenth, self._clock()
             print(text, file=sys.stderr, flush=True)
