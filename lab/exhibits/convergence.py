@@ -14,7 +14,7 @@ from lab.question import Answer, Question, Runs, Table
 from lab.scale import Scale
 from slimfl.methods import VANILLA_ALL, expand
 from slimfl.results import RunRecord
-from slimfl.results.run_summary import Costs
+from slimfl.results.per_run import Costs
 from slimfl.results.statistics import paired
 from slimfl.round import convergence, finished
 

@@ -356,7 +356,6 @@ LIGHT = {
     "reproduce pack": [LAB, "reproduce", "pack", "--cache", "."],
     "study status": [LAB, "study", "status"],
     "study pack": [LAB, "study", "pack", "--cache", "."],
-    "study make": [LAB, "study", "widths", "--as-is"],
     "pick from an export": ["pick", "EXPORT", "--min-accuracy", "0.001"],
 }
 

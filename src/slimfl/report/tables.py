@@ -22,8 +22,8 @@ from slimfl.results.devices import device_summary
 from slimfl.results.energy import energy_words
 from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.learned import ERRORS
+from slimfl.results.per_run import RunRow, run_summary
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import RunRow, run_summary
 from slimfl.results.summary import GroupRow, Summary, summarise
 
 NONE = "–"

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from slimfl.results.devices import DeviceSummary, delivery, device_summary
     from slimfl.results.expected import expected_of
     from slimfl.results.groups import Group, group, title
+    from slimfl.results.per_run import RunRow, run_summary
     from slimfl.results.records import RunRecord, find, load
-    from slimfl.results.run_summary import RunRow, run_summary
     from slimfl.results.summary import GroupRow, Summary, summaries, summarise
 else:
     # drawing a link needs no data frames, which take a second to import
@@ -22,7 +22,7 @@ else:
             "slimfl.results.expected": ["expected_of"],
             "slimfl.results.groups": ["Group", "group", "title"],
             "slimfl.results.records": ["RunRecord", "find", "load"],
-            "slimfl.results.run_summary": ["RunRow", "run_summary"],
+            "slimfl.results.per_run": ["RunRow", "run_summary"],
             "slimfl.results.summary": ["GroupRow", "Summary", "summaries", "summarise"],
         },
     )

@@ -17,8 +17,8 @@ import pandas as pd
 from slimfl.methods import vanilla_all_name, vanilla_name
 from slimfl.results.budget import AtBudget, compare_at_budget
 from slimfl.results.groups import Group, by_scene, group, title
+from slimfl.results.per_run import RunRow, run_summary, with_share
 from slimfl.results.records import RunRecord
-from slimfl.results.run_summary import RunRow, run_summary, with_share
 
 
 @dataclass(frozen=True)
