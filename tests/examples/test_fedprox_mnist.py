@@ -58,16 +58,17 @@ def test_stragglers_train_on_fewer_images_and_the_example_runs(example, monkeypa
         data.train.images, data.train.labels, data.test.images, data.test.labels,
         holders=np.arange(600) % 20,
     )  # fmt: skip
-    small = {"federation__devices": 20, "federation__participation": 0.5, "rounds": 3,
-             "model__options": {"hidden": (), "rows": 6, "columns": 6}}  # fmt: skip
-    images, run = {}, example.slimfl.run
+    small = {"federation": {"devices": 20, "participation": 0.5}, "rounds": 3,
+             "model": {"options": {"hidden": (), "rows": 6, "columns": 6}}}  # fmt: skip
+    images, run = {}, example.slimfl.Experiment.run
 
-    def noted(**values):
-        made = run(**values)
-        images[values["method"].chance] = sum(line.images for line in made.lines)
+    def noted(experiment):
+        made = run(experiment)
+        chance = experiment.own_parts()["method"].chance
+        images[chance] = sum(line.images for line in made.lines)
         return made
 
-    monkeypatch.setattr(example.slimfl, "run", noted)
+    monkeypatch.setattr(example.slimfl.Experiment, "run", noted)
     for chance in (0.0, 0.9):
         reached = example.accuracy(own, example.Stragglers(chance, drop=False), 2.0, 0, **small)
         assert 0 < reached <= 1

@@ -21,7 +21,9 @@ def test_the_engine_computes_what_the_plain_loops_compute(engine):
     dataset = synthetic(train=600, test=200, size=8)
 
     weights, history = plain.main(dataset, rounds=3, steps=7)
-    run = asking.run(dataset=dataset, rounds=3, training__steps=7, seed=0, engine=engine)
+    run = asking.run(
+        dataset=dataset, rounds=3, training__steps=7, seed=0, engine=engine, radio__rates="equal"
+    )
 
     flat = np.concatenate([w.numpy().ravel() for w in weights])
     moved = flat - slimfl.round.Simulation(run.experiment, dataset=dataset).global_model

@@ -23,7 +23,8 @@ def mylab(monkeypatch):
 
 def simulation(engine, *stages, **changes):
     tree = {
-        "engine": engine, "threads": 1, "stages": list(stages), "radio": {"noise_dbm": -60.0},
+        "engine": engine, "threads": 1, "stages": list(stages),
+        "radio": {"noise_dbm": -60.0, "rates": "equal"},
         "data": {"dataset": "synthetic", "train_samples": 200, "test_samples": 50},
         "training": {"steps": 2}, "federation": {"devices": 3},
     }  # fmt: skip

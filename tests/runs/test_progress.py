@@ -71,4 +71,4 @@ def test_a_log_has_a_line_per_tenth_and_after_ten_minutes(capsys):
         log.show(done, 1000, f"{done}")
     now[0] = LINE_EVERY_S
     log.show(101, 1000, "late")
-    assert capsys.readouterr().err.split() == ["0", "100", "late"]
+    assert capsys.readouterr().err.split() == ["100", "late"]
