@@ -223,7 +223,7 @@ def closing(summary: Summary) -> Table:
         *_accuracies(rows, accuracy),
         Column("delivered %\nper segment", lambda row: " / ".join(map(percent, delivered(row))),
                "delivered", delivered),
-        _mean("sending\nJ", "total.energy_j"),
+        _mean("sent\nJ", "total.energy_j"),
         Column("conver-\nged in", converged, "converged_round",
                lambda row: row.mean("converged_round")),
         _mean("images\nper s", "images_per_s", terminal=False),
