@@ -64,7 +64,8 @@ class LocalRay:
             pass_fds=[self._lock.fileno()],
             start_new_session=True,  # interrupts are for the owner
         )
-        self._before = {name: os.environ.get(name) for name in (*self._settings(), _TOKEN)}
+        changed = (*self._settings(), _TOKEN, _MODE)
+        self._before = {name: os.environ.get(name) for name in changed}
         token = self.folder / "token"
         token.touch(0o600)
         token.write_text(secrets.token_hex(32))
@@ -145,6 +146,8 @@ class LocalRay:
 
 
 _TOKEN = "RAY_AUTH_TOKEN"
+#: Which Ray sets when it is imported.
+_MODE = "RAY_CLIENT_MODE"
 
 
 def _base() -> Path:
