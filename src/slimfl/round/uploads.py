@@ -136,7 +136,7 @@ def taken(receptions: Receptions, rows: NDArray[np.int64]) -> Receptions:
 
 
 def work_rows(work: Sequence[Work], widths: int) -> NDArray[np.int64]:
-    """What is still needed of work once a device has trained, as a row of numbers each.
+    """What is still needed of work once a device has trained, one row of numbers per upload.
 
     Args:
         work: The work of each device.
