@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import FIRST, LAST, needed, shortened
+from conftest import FIRST, LAST, needed, shortened
 
 
 def config(complete):
@@ -37,9 +37,10 @@ def test_a_long_failure_fits_on_a_screen():
     assert shortened("1\n2") == "1\n2"
 
 
+@pytest.mark.slow
 def test_tests_in_the_background_can_be_interrupted():
     program = (
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import tests.conftest; "
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import conftest; "
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -107,6 +107,7 @@ def test_the_pages_say_nothing_of_an_installation_from_a_package_index():
         assert not re.search(r"pip install ['\"]?slimfl\b", (ROOT / page).read_text()), page
 
 
+@pytest.mark.slow
 def test_generated_parts_and_pictures_are_fresh():
     done = subprocess.run(
         [sys.executable, ROOT / "docs/fragments.py", "--check"], capture_output=True, text=True

@@ -119,6 +119,7 @@ def test_refuses_work_that_peers_do_not_do(fake: Path, work: Work) -> None:
         peer_runner(fake, work)
 
 
+@pytest.mark.slow
 def test_an_environment_that_fails_is_one_sentence(tmp_path: Path) -> None:
     folder = _folder(tmp_path, "no-such-thing @ file:///nowhere/at/all\n")
     with pytest.raises(RunError, match="environment of the peer 'one' could not be made") as error:

@@ -48,6 +48,7 @@ def test_run_writes_a_folder_a_method_and_a_report(group):
     assert {"slimfl", "vanilla-0.5x", "vanilla-1.0x"} <= methods
 
 
+@pytest.mark.slow
 def test_run_prints_a_closing_table_and_nothing_else_on_standard_output(tmp_path):
     done = slimfl("run", *SMALL, "--method", "slimfl", "--out", tmp_path / "g")
     assert done.returncode == 0, done.stderr
@@ -56,6 +57,7 @@ def test_run_prints_a_closing_table_and_nothing_else_on_standard_output(tmp_path
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_same_command_and_resume_find_nothing_to_do(group):
     path, document = group
     again = slimfl("run", *SMALL, "--out", path, "--json")
@@ -66,6 +68,7 @@ def test_the_same_command_and_resume_find_nothing_to_do(group):
     assert json.loads(resumed.stdout)["runs"] == document["runs"]
 
 
+@pytest.mark.slow
 def test_resume_carries_out_runs_that_were_only_planned(group, tmp_path):
     import shutil
 
@@ -94,6 +97,7 @@ def test_compare_and_report(group, tmp_path):
     assert 2e4 < (tmp_path / "r.html").stat().st_size < 1e6
 
 
+@pytest.mark.slow
 def test_cost_prints_ours_beside_the_papers():
     done = slimfl("cost", "ul-mobilenet", "--json")
     half, full = json.loads(done.stdout)["widths"]
@@ -106,6 +110,7 @@ def test_cost_prints_ours_beside_the_papers():
     assert added == [578 + 4 * 48, 1530 + 4 * (48 + 96), 4586 + 4 * (48 + 96 + 192)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("channel", "expected"),
     [("good", (0.983, 0.964, 0.993, 0.973)), ("poor", (0.810, 0.632, 0.912, 0.704))],
@@ -128,6 +133,7 @@ def test_link_reproduces_table_vi(channel, expected, tmp_path):
         assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_link_counts_d_over_segments_and_over_messages(tmp_path):
     done = slimfl("link", "--segments", 3, "--json", cwd=tmp_path)
     document = json.loads(done.stdout)
@@ -146,6 +152,7 @@ def test_link_counts_d_over_segments_and_over_messages(tmp_path):
         assert signal["D_segments"] == pytest.approx(advised[name])
 
 
+@pytest.mark.slow
 def test_link_for_a_person(tmp_path):
     done = slimfl("link", "--segments", 3, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -182,6 +189,7 @@ def test_data_show_draws_a_partition(tmp_path):
     assert (tmp_path / document["figure"]).exists()
 
 
+@pytest.mark.slow
 def test_doctor_and_data_list_answer():
     for command in (("doctor",), ("data", "list")):
         done = slimfl(*command, "--json")
@@ -269,6 +277,7 @@ def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_p
 
 
 def test_a_kit_is_laid_out_and_asked_for_its_state(here, tmp_path):
+    pytest.importorskip("flwr")
     status, out, _ = here("deploy", "init", "kit", "--devices", 2, "--port", 9, "--json")
     assert status == 0
     assert json.loads(out) == {
@@ -370,6 +379,7 @@ def export(group, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", LIGHT.values(), ids=LIGHT)
 def test_a_command_that_trains_nothing_does_not_import_torch(group, export, tmp_path, words):
     program, heavy = "from slimfl.cli import main; main()", ["torch", "scipy.stats", "ray"]

@@ -72,6 +72,7 @@ MODELS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "survival"), MODELS.values(), ids=MODELS)
 def test_set_reaches_every_model(options, survival, here, tmp_path):
     papers = ("--split", "0.8,0.2", "--set", "radio.rates=equal")
@@ -92,6 +93,7 @@ def test_set_reaches_every_model(options, survival, here, tmp_path):
         assert (tmp_path / figure).read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_a_link_may_be_in_line_of_sight_or_not(here):
     urban = keys("path_loss=umi", "noise_density_dbm_hz=-174", "noise_figure_db=9")
     one, two, both = (
@@ -107,6 +109,7 @@ def test_a_link_may_be_in_line_of_sight_or_not(here):
         assert both[name]["decoding_probabilities"] == pytest.approx(mixed.tolist())
 
 
+@pytest.mark.slow
 def test_a_lossy_downlink_is_described(here):
     status, out, _ = here("link", *keys("downlink=lossy", "downlink_power_dbm=20"), "--json")
     assert status == 0
@@ -115,6 +118,7 @@ def test_a_lossy_downlink_is_described(here):
     assert "hears the global model" in here("link", *keys("downlink=lossy"))[1]
 
 
+@pytest.mark.slow
 def test_the_radio_section_of_an_experiment_is_read(here, tmp_path):
     (tmp_path / "own.toml").write_text(
         "rounds = 3\n[model]\nwidths = [0.25, 0.5, 1.0]\n[radio]\nfading = 'rician'\n"
@@ -177,6 +181,7 @@ def test_a_wrong_request_is_one_sentence(options, words, here, tmp_path):
     assert not list(tmp_path.glob("**/*.png"))
 
 
+@pytest.mark.slow
 def test_segments_in_turn_share_the_time_where_all_have_the_same_size(here):
     in_turn = keys("multiplexing=orthogonal-airtime", "accounting=paper")
     status, out, error = here("link", *in_turn)
@@ -190,6 +195,7 @@ def test_segments_in_turn_share_the_time_where_all_have_the_same_size(here):
     assert "power" in here("link", *keys("multiplexing=orthogonal-energy"))[1]
 
 
+@pytest.mark.slow
 def test_no_method_is_advised_where_nothing_arrives(here):
     status, out, error = here("link", "--noise-dbm", "100")
     assert status == 0, error
@@ -202,6 +208,7 @@ def test_no_method_is_advised_where_nothing_arrives(here):
     assert advice["method"] == "vanilla-0.5x"
 
 
+@pytest.mark.slow
 def test_terms_that_hardly_differ_are_a_tie(here):
     equal = keys("rates=equal")
     out = " ".join(here("link", *equal)[1].split())
@@ -221,6 +228,7 @@ def test_a_link_has_the_rates_of_the_papers_network(here):
     assert half["spectral_efficiency"] == slim["spectral_efficiency"][:1]
 
 
+@pytest.mark.slow
 def test_what_superposition_can_gain_at_most_is_said(here):
     most = json.loads(here("link", "--json")[1])["superposition_gains_at_most"]
     snr, rates = 1 / RATIO, 3 * np.array([1530, 4586]) / 4586

@@ -43,6 +43,7 @@ AXES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["serial", "local", "resume"])
 def test_every_point_of_a_grid_has_its_own_data(mode, here, tmp_path):
     together = tmp_path / "together"

@@ -79,6 +79,7 @@ def refused(answer, *words):
         assert word in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key"),
     [("os:system", "command"), ("os:popen", "cmd"), ("subprocess:getoutput", "cmd")],
@@ -126,6 +127,7 @@ def test_reading_a_folder_imports_nothing_that_it_names(here, marker, tmp_path):
     assert not marker.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [(), ("--on", "local")], ids=["here", "workers"])
 def test_a_trusted_module_is_used_here_and_in_workers_and_leaves_no_trace(
     here, marker, tmp_path, place

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 HOWTO = sorted((ROOT / "docs/howto").glob("*.py"))
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs_and_is_short(capsys):
     [code] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(code.splitlines()) <= 15

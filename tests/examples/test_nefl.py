@@ -47,6 +47,7 @@ def simulation(**changes):
     return Simulation(asking.load(FILE, **changes)[0])
 
 
+@pytest.mark.slow
 def test_the_merge_against_a_loop_over_named_tensors():
     """Weights over all whose block holds them, normalisation over those of the very width."""
     sim = simulation()

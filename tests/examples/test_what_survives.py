@@ -25,6 +25,7 @@ def example():
     return module
 
 
+@pytest.mark.slow
 def test_the_page_has_the_tables_that_the_example_prints():
     done = subprocess.run(
         [sys.executable, EXAMPLE], capture_output=True, text=True, timeout=120, check=True

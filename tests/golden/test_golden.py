@@ -87,6 +87,7 @@ def golden():
     return stored["cases"], [key for key, value in stored["machine"].items() if here[key] != value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_those_of_before(case, golden):
     cases, differing = golden

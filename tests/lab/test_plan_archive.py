@@ -58,6 +58,7 @@ def lab(monkeypatch, *words):
     assert not end.value.code
 
 
+@pytest.mark.slow
 def test_runs_go_into_the_archive_and_are_judged_from_it(tiny, tmp_path, monkeypatch):
     cells = tmp_path / "lab/cells"
     lab(monkeypatch, "run", "tiny", "--workers", "1")

@@ -105,6 +105,7 @@ def assert_gradient(actual, expected, rounding=0.0, tolerance=1e-5):
     assert np.linalg.norm(actual - expected) <= close
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     sizes=sizes_strategy(),
@@ -208,6 +209,7 @@ def schedule(problem: Problem, epochs: int, batch: int, count: int):
     return np.concatenate(orders), np.array(offsets), rates, visits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMISERS)
 @pytest.mark.parametrize(("algorithm", "mode"), MODES)
 @pytest.mark.parametrize("epochs", [1, 2])

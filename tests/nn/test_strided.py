@@ -34,6 +34,7 @@ print("whole")
 """
 
 
+@pytest.mark.slow
 def test_training_a_strided_shortcut_ends_with_the_right_gradient_and_no_crash():
     ended = subprocess.run(
         [sys.executable, "-c", SHORTCUTS], capture_output=True, text=True, timeout=300

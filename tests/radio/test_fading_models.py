@@ -212,6 +212,7 @@ def test_jakes_rounds_are_correlated_by_bessels_function(cycles):
         assert products.mean() == pytest.approx(expected, abs=4 / math.sqrt(40_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cycles", [0.05, 0.3827, 0.8])
 def test_powers_under_jakes_are_correlated_by_the_square(cycles):
     drawn = run(Jakes(cycles), 40_000, 13)
@@ -222,6 +223,7 @@ def test_powers_under_jakes_are_correlated_by_the_square(cycles):
         assert found == pytest.approx(expected, abs=4 / math.sqrt(40_000))
 
 
+@pytest.mark.slow
 def test_no_device_is_persistently_better_under_jakes():
     """The variance of a mean over rounds follows from the correlation J_0^2 of the powers."""
     rounds, cycles = 800, 0.37

@@ -22,6 +22,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", LINKS.values(), ids=LINKS)
 def test_every_cell_is_the_advice_for_the_best_split_of_its_place(keys):
     section = RadioSection(**keys)
@@ -44,6 +45,7 @@ def test_every_cell_is_the_advice_for_the_best_split_of_its_place(keys):
                 assert found.tie[row, column] == advice.is_tie, (rate, noise)
 
 
+@pytest.mark.slow
 def test_over_a_band_of_unequal_gains_it_is_the_advice_too():
     keys = {"fading": "tdl-a", "subcarriers": 4}
     noises, found = np.array([-45.0, -40.0, -35.0, -30.0]), []

@@ -271,6 +271,7 @@ def test_a_rate_without_a_code_ends_the_run_before_anybody_trains(tmp_path):
 # the extra
 
 
+@pytest.mark.slow
 def test_sionna_is_imported_late_and_leaves_torchs_generator_alone():
     """Its import reseeds torch's default generator."""
     code = """

@@ -151,6 +151,7 @@ def test_several_settings_begin_with_a_table_of_them(make_run, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_page_of_many_long_runs_stays_below_1_mb(make_run, tmp_path):
     """Four settings of three methods under two seeds, 3,000 rounds of 200 devices each."""
     devices = 200

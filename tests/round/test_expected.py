@@ -103,6 +103,7 @@ AGREE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", AGREE.values(), ids=AGREE)
 def test_what_is_expected_arrives(changes):
     simulation = Simulation(tried(changes))

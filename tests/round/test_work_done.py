@@ -65,6 +65,7 @@ def walked(sim, number):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lesson", LESSONS)
 @pytest.mark.parametrize("method", ["slimfl", "vanilla-0.5x"])
 @pytest.mark.parametrize("engine", ["torch", "torch in cohorts", "native"])

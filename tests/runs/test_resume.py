@@ -264,6 +264,7 @@ def last_checkpoint(path):
 class TestComplete:
     """All lines are there, but the last checkpoint is not, or not intact."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("damage", ["missing", "flipped"])
     @pytest.mark.parametrize("on", [None, "local"])
     def test_the_final_model_is_made_again(self, never_stopped, tmp_path, damage, on, command):

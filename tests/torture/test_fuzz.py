@@ -49,6 +49,7 @@ def quick_report():
     """The report itself, not the short page of other tests here."""
 
 
+@pytest.mark.slow
 @apart
 def test_generated_requests_end_as_every_request_does(world):
     assert_end_well(world, range(FIRST, FIRST + SMALL))

@@ -44,6 +44,7 @@ def commands(folder):
     return [("compare", folder), ("report", folder, "--out", out), ("resume", folder, "--json")]
 
 
+@pytest.mark.slow
 @apart
 def test_hostile_metrics_are_refused_by_file_and_line(finished, tmp_path):
     assert_refused(finished, tmp_path, every=6)

@@ -197,6 +197,7 @@ def _check(setting, at, way):
         assert (case.group / "report.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_sample_of_kills_and_full_disks(name):
     check(name, random.Random(name).sample(cases(name), 3))

@@ -158,6 +158,7 @@ def test_a_signal_ends_it_at_once_and_quietly(make_run, number, status):
     assert len(errors.splitlines()) <= 1
 
 
+@pytest.mark.slow
 def test_it_lives_no_longer_than_asked(make_run):
     run = make_run()
     done = subprocess.run(
@@ -219,6 +220,7 @@ def test_a_taken_default_port_is_no_obstacle(make_run):
     assert PORT > 1024
 
 
+@pytest.mark.slow
 def test_new_rounds_come_by_themselves(make_run):
     run = make_run(experiment={"rounds": 9})
     with watching(run.path) as server:
@@ -228,6 +230,7 @@ def test_new_rounds_come_by_themselves(make_run):
         assert until(lambda: '"rounds": 3' in events(server))
 
 
+@pytest.mark.slow
 def test_half_a_request_is_not_waited_for_for_ever(make_run, monkeypatch):
     monkeypatch.setattr(live_server, "HEAD_S", 0.5)
     serving = live_server.Server(Board([make_run().path]), None, "127.0.0.1", 0)

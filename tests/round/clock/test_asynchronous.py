@@ -306,6 +306,7 @@ def test_a_channel_with_a_memory_is_refused():
         Simulation(described, channel=Remembers(described.radio)).step()
 
 
+@pytest.mark.slow
 def test_a_buffer_that_never_fills_ends_the_run():
     described = experiment(
         {"radio": {"noise_dbm": 60.0}, "training": {"steps": 1}},

@@ -57,6 +57,7 @@ def assert_same(first, second):
 WHERE = ["local", pytest.param("ray", marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", WHERE)
 def test_side_by_side_is_alone(tmp_path, on):
     if on == "ray" and not importlib.util.find_spec("ray"):
@@ -100,6 +101,7 @@ def _dies_once(marker):
     return work
 
 
+@pytest.mark.slow
 def test_a_job_stops_at_its_round_and_goes_on_later_as_if_it_had_not(tmp_path):
     whole, parts = job(tmp_path / "whole"), job(tmp_path / "parts")
     complete(whole)
@@ -151,6 +153,7 @@ def test_a_ray_inside_a_ray_is_refused(tmp_path):
         run_jobs([job(tmp_path, engine="flower")], "ray")
 
 
+@pytest.mark.slow
 def test_a_wrong_place_leaves_nothing_behind(tmp_path):
     code = "from slimfl.cli import main; main()"
     request = ["run", "--on", "mars", "--out", str(tmp_path / "x")]
@@ -225,6 +228,7 @@ def _alive(pid):
     return bool(state.strip()) and not state.strip().startswith(b"Z")
 
 
+@pytest.mark.slow
 def test_a_grid_from_the_command_line(tmp_path):
     code = "from slimfl.cli import main; main()"
     request = ["run", "--method", "slimfl", "--rounds", "1", "--devices", "2", "--on", "local"]
