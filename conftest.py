@@ -1,8 +1,6 @@
 """One thread per test process, one browser for the pages, and reports that fit on a screen."""
 
-import importlib.util
 import os
-import re
 import signal
 import sys
 from collections import Counter
@@ -24,17 +22,13 @@ import pytest
 import torch
 
 from tests.hand_made_runs import make_run, paper_runs  # noqa: F401, fixtures for all
+from tests.outcomes import absent, needed, shortened
 
 torch.set_num_threads(1)
 
 # A job in the background of a shell script ignores Ctrl-C, and so would all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-#: Lines of a failure that are shown at its beginning and at its end.
-FIRST, LAST = 10, 25
-#: How a missing package shows in an error of Python or of slimfl.
-ABSENT = re.compile(r"No module named '(\w+)|(\w+) (?:and \w+ )?(?:is|are) not installed; run `pip")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,15 +49,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item.get_closest_marker("torture")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
-
-
-def needed(error: str, config: pytest.Config) -> str | None:
-    """Why a test could not run: a package that is named in its error and not installed."""
-    if config.getoption("--complete"):
-        return None
-    names = (one or other for one, other in ABSENT.findall(error))
-    absent = (name for name in names if importlib.util.find_spec(name) is None)
-    return next((f"needs {name}" for name in absent if name != "slimfl"), None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -93,21 +78,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
                 report.longrepr = f"{reason}\n{short}"
             report.sections = [(name, shortened(text)) for name, text in report.sections]
     return report
-
-
-def absent(config: pytest.Config, message: str) -> None:
-    """Skip a test for what this machine lacks; fail it where everything has to be there."""
-    (pytest.fail if config.getoption("--complete") else pytest.skip)(message)
-
-
-def shortened(text: str) -> str:
-    """The beginning and the end of what a failing test says; `--long` shows all of it."""
-    lines = text.splitlines()
-    between = len(lines) - FIRST - LAST
-    if between <= 0:
-        return text
-    left_out = f"[{between:,} lines left out; --long shows them]"
-    return "\n".join([*lines[:FIRST], left_out, *lines[-LAST:]])
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

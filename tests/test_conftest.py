@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import FIRST, LAST, needed, shortened
+from tests.outcomes import FIRST, LAST, needed, shortened
 
 
 def config(complete):

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import os
 import struct
 from types import SimpleNamespace
 
@@ -12,6 +11,7 @@ import pytest
 from slimfl.data import SOURCES, locate
 from slimfl.data.sources import FILES, Source
 from slimfl.errors import RequestError
+from tests.outcomes import absent
 
 
 def to_idx(array):

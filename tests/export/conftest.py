@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from conftest import absent
 from tests import asking
+from tests.outcomes import absent
 
 SMALL = {
     "data__dataset": "synthetic",
