@@ -165,9 +165,9 @@ def commands(kind: str, folder: str, help: str, sized: Callable[[str], Any]) -> 
         else:
             for each in results:
                 verdict = "differs" if each.difference else "same"
-                show(f"{each.name}: {verdict} in {each.rounds} rounds, {each.measure.value}")
+                show(f"{each.cell}: {verdict} in {each.rounds} rounds, {each.compared}")
         if differing:
-            told = "; ".join(f"{each.name}, {each.difference}" for each in differing)
+            told = "; ".join(f"{each.cell}, {each.difference}" for each in differing)
             raise RunError(f"{len(differing)} of {len(results)} runs differ from {archive}: {told}")
 
     return app

@@ -12,9 +12,8 @@ run is repeated to the last bit from its experiment.
     lab/archive/PLAN.tar.xz                     per run: experiment, rounds, devices, partition,
                                                 and which version of the plan asked for it
 
-An archive may come from a stranger. File names are fixed here and never read from it, every size is
-bounded, every file is checked against its checksum, and the experiment must be the requested one.
-So nothing in an archive decides what is run.
+File names are fixed here and never read from an archive, every file must have its checksum, and the
+experiment must be the one that was asked for. Unpacked, a cell is a run folder like any other.
 """
 
 from __future__ import annotations
@@ -25,24 +24,19 @@ import json
 import lzma
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from lab import made_with
 from lab.cell import Cell
-from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.files import parse_json, parse_toml, sync_folder, write_atomically
-from slimfl.radio import outage_link
-from slimfl.report.atomic_write import atomic_write
+from slimfl.files import sync_folder, write_atomically
 from slimfl.round import RoundRecord, RunFolder
-from slimfl.runs.storage.record import DamageError, check_whole, parse_lines
-from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS, PARTITION
+from slimfl.runs.storage.run_folder import CHECKPOINTS, EXPERIMENT, METRICS, PARTITION
 from slimfl.runs.sweeps import same_rounds
 
 ROOT = Path("results")
@@ -50,46 +44,16 @@ MANIFEST, CHECKPOINT = "cell.json", "checkpoint.safetensors"
 PLANS = Path(__file__).parent / "archive"
 #: Folder of a cache with the stamps of planned runs.
 STAMPS = "stamps"
-FORMAT = 1
-#: Stands for the machine of rounds if none is recorded.
-UNKNOWN = "unknown"
-#: Maximum size of every file in bytes when unpacked.
-LIMITS = {
-    MANIFEST: 1_000_000,
-    EXPERIMENT: 1_000_000,
-    PARTITION: 10_000_000,
-    METRICS: 100_000_000,
-    CHECKPOINT: 300_000_000,
-}
 #: What is kept of a cell, and of a planned run.
 FILES = (EXPERIMENT, PARTITION, METRICS, CHECKPOINT)
 PLANNED = (EXPERIMENT, METRICS, "devices.csv", PARTITION)
-COMPRESSED = (METRICS, CHECKPOINT)
-#: Tuned to four-byte numbers, whose bytes compress best by position.
-_FILTERS = {
+#: Filters of what is compressed; the second are tuned to numbers of four bytes.
+FILTERS = {
     METRICS: [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}],
     CHECKPOINT: [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 2, "pb": 2}],
 }
-_MEMORY_LIMIT_BYTES = 200_000_000
-
-
-class _Stretch(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    until: Annotated[int, Field(ge=1)]
-    engine: str
-    weights: str
-    gains: str
-    versions: dict[str, str]
-
-
-class _Manifest(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    format: Literal[1]
-    rounds: Annotated[int, Field(ge=1)]
-    made: Annotated[list[_Stretch], Field(min_length=1)]
-    files: dict[str, str]
+#: Maximum size of a file when unpacked.
+MOST_BYTES = 300_000_000
 
 
 @dataclass(frozen=True)
@@ -119,58 +83,34 @@ class ArchivedCell:
     @cached_property
     def lines(self) -> list[RoundRecord]:
         """Its metrics."""
+        with self.unpacked() as folder:
+            return folder.metrics()
+
+    @contextmanager
+    def unpacked(self, beside: Path | None = None) -> Iterator[RunFolder]:
+        """The cell as a run folder for some time, in another folder if one is given."""
+        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=beside) as scratch:
+            folder = Path(scratch) / self.folder.name
+            _checkpoint_path(folder, self.rounds).parent.mkdir(parents=True)
+            for name in FILES:
+                newest = _checkpoint_path(folder, self.rounds)
+                write_atomically(newest if name == CHECKPOINT else folder / name, self.read(name))
+            yield RunFolder(folder)
+
+    def read(self, name: str) -> bytes:
+        """The original contents of one of its files, which must have the checksum."""
         try:
-            lines = parse_lines(self.contents(METRICS), self.experiment)
-        except DamageError:
-            raise self._damaged(METRICS) from None
-        if len(lines) != self.rounds:
-            raise self._damaged(METRICS)
-        return lines
-
-    @cached_property
-    def experiment(self) -> config.Experiment:
-        """The experiment that was asked for."""
-        return config.build({k: v for k, v in self._toml.items() if k != "provenance"})
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Versions and data checksum when the run began."""
-        provenance: dict[str, Any] = self._toml.get("provenance", {})
-        return provenance
-
-    @cached_property
-    def _toml(self) -> dict[str, Any]:
-        try:
-            tree = parse_toml(self.contents(EXPERIMENT))
-        except ValueError:
-            raise self._damaged(EXPERIMENT) from None
-        check_whole(tree, self.folder / EXPERIMENT)
-        return tree
-
-    def contents(self, name: str) -> bytes:
-        """The original contents of one of its files; refused if anything is wrong with it."""
-        stored = name + (".xz" if name in COMPRESSED else "")
-        raw = _read(self.folder / stored, LIMITS[name])
-        if name in COMPRESSED:
-            raw = self._decompressed(raw, name)
+            raw = (self.folder / _stored(name)).read_bytes()
+            if name in FILTERS:
+                raw = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(raw, MOST_BYTES)
+        except (OSError, lzma.LZMAError, EOFError):
+            raw = b""
         if hashlib.sha256(raw).hexdigest() != self.manifest["files"][name]:
-            raise self._damaged(name)
+            raise self.damaged(name)
         return raw
 
-    def _decompressed(self, raw: bytes, name: str) -> bytes:
-        limit = LIMITS[name]
-        try:
-            decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_LIMIT_BYTES)
-            contents = decoder.decompress(raw, max_length=limit + 1)
-        except (lzma.LZMAError, EOFError):
-            raise self._damaged(name) from None
-        if len(contents) > limit:
-            raise RequestError(f"{name} of {self.folder} is larger than {limit:,} bytes: refused")
-        if not decoder.eof or decoder.unused_data:
-            raise self._damaged(name)
-        return contents
-
-    def _damaged(self, name: str) -> RequestError:
+    def damaged(self, name: str) -> RequestError:
+        """What to say of a file that cannot be used."""
         return RequestError(
             f"{name} of {self.folder} is damaged; restore the folder, or remove it and pack the "
             "run again on the machine that has it"
@@ -178,29 +118,20 @@ class ArchivedCell:
 
 
 def find(archive: Path, cell: Cell) -> ArchivedCell | None:
-    """A cell's entry, of which only the description is checked; None if there is none."""
-    folder = archive / cell.name
-    if not (folder / MANIFEST).is_file():
+    """A cell's entry, of which only the description is read; None if there is none."""
+    path = archive / cell.name / MANIFEST
+    if not path.is_file():
         return None
     try:
-        manifest = parse_json(_read(folder / MANIFEST, LIMITS[MANIFEST]))
-        if isinstance(manifest, dict) and type(manifest.get("format")) is int:
-            _check_format(manifest["format"], folder)
-        manifest = _Manifest.model_validate(manifest).model_dump()
-        manifest["files"] = {name: manifest["files"][name] for name in FILES}
-    except (ValueError, KeyError):
-        raise RequestError(
-            f"{folder / MANIFEST} is damaged; restore the folder, or remove it"
-        ) from None
-    return ArchivedCell(folder, manifest)
-
-
-def _check_format(found: int, folder: Path) -> None:
-    if found != FORMAT:
-        raise RequestError(
-            f"{folder} has format {str(found)[:20]}, and this version of slimfl reads {FORMAT}; "
-            "update slimfl"
-        )
+        told = json.loads(path.read_text(encoding="utf-8"))
+        manifest = {
+            "rounds": int(told["rounds"]),
+            "made": list(told["made"]),
+            "files": {name: str(told["files"][name]) for name in FILES},
+        }
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise RequestError(f"{path} is damaged; restore the folder, or remove it") from None
+    return ArchivedCell(path.parent, manifest)
 
 
 def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
@@ -212,7 +143,7 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
     if not (source / EXPERIMENT).is_file():
         return None
     folder = RunFolder.open(source)
-    _check_fits(cell, folder.experiment(), source)
+    _check_fits(cell, folder)
     newest = folder.checkpoint()
     before = find(archive, cell)
     if newest is None or (before is not None and before.rounds >= newest.round):
@@ -230,19 +161,18 @@ def pack(cell: Cell, cache: Path, archive: Path) -> ArchivedCell | None:
     except FileNotFoundError:
         return None  # two rounds have passed meanwhile; the next call packs them
     target = archive / cell.name
+    target.mkdir(parents=True, exist_ok=True)
     for name, contents in files.items():
-        if name in COMPRESSED:
-            _write(target / f"{name}.xz", lzma.compress(contents, filters=_FILTERS[name]))
-        else:
-            _write(target / name, contents)
+        packed = lzma.compress(contents, filters=FILTERS[name]) if name in FILTERS else contents
+        write_atomically(target / _stored(name), packed)
     manifest = {
-        "format": FORMAT,
+        "format": 1,
         "rounds": rounds,
-        "made": _made(before, folder.metrics()[:rounds], folder),
+        "made": _made(before, rounds, folder),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
     # last: until then the checksums are those of the old files, so an interruption is noticed
-    _write(target / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
+    write_atomically(target / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
     return find(archive, cell)
 
 
@@ -252,24 +182,17 @@ def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
     folder = cell.folder(cache)
     if found is None or cell.job(cache).rounds_done >= found.rounds:
         return False
-    contents = {name: found.contents(name) for name in found.manifest["files"]}
-    assert len(found.lines) == found.rounds
-    _check_fits(cell, found.experiment, found.folder)
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=cache) as scratch:
-        fresh = Path(scratch) / cell.name
-        _checkpoint_path(fresh, found.rounds).parent.mkdir(parents=True)
-        for name, raw in contents.items():
-            newer = _checkpoint_path(fresh, found.rounds)
-            write_atomically(newer if name == CHECKPOINT else fresh / name, raw)
-        newest = RunFolder(fresh).checkpoint()
-        if newest is None or newest.round != found.rounds:
-            raise RequestError(f"the checkpoint of {found.folder} is damaged; restore the folder")
+    with found.unpacked(beside=cache) as fresh:
+        _check_fits(cell, fresh)
+        newest = fresh.checkpoint()
+        if newest is None or not newest.round == len(fresh.metrics()) == found.rounds:
+            raise found.damaged(CHECKPOINT)
         if not folder.exists():
-            fresh.rename(folder)
+            fresh.path.rename(folder)
             sync_folder(cache)
             return True
-        return _advance(RunFolder(folder), fresh, found.rounds)
+        return _advance(RunFolder(folder), fresh.path, found.rounds)
 
 
 def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
@@ -287,74 +210,29 @@ def _advance(folder: RunFolder, fresh: Path, rounds: int) -> bool:
     return True
 
 
-def _check_fits(cell: Cell, experiment: config.Experiment, where: Path) -> None:
-    if not same_rounds(experiment, cell.grown):
+def _check_fits(cell: Cell, folder: RunFolder) -> None:
+    if not same_rounds(folder.experiment(), cell.grown):
+        where = folder.path.name
         raise RequestError(f"{where} has an experiment that does not match its name; move it away")
 
 
-def _made(
-    before: ArchivedCell | None, lines: Sequence[RoundRecord], folder: RunFolder
-) -> list[dict[str, Any]]:
-    """How the rounds were made: earlier ones as in the archive, new ones on this machine.
-
-    A run folder does not record where its rounds were made. Rounds whose gains differ in the last
-    bits from those drawn here were made elsewhere.
-    """
-    here = {
-        "engine": made_with.engine(),
-        "weights": made_with.drawn_weights(),
-        "gains": made_with.drawn_gains(),
-    }
+def _made(before: ArchivedCell | None, rounds: int, folder: RunFolder) -> list[dict[str, Any]]:
+    """How the rounds were made: earlier ones as in the archive, new ones on this machine."""
     made = list(before.made) if before else []
-    known = made[-1]["until"] if made else 0
-    elsewhere = _last_made_elsewhere(folder.experiment(), lines)
-    if elsewhere > known:
-        versions = folder.provenance().get("versions", {})
-        made.append({"until": elsewhere, **dict.fromkeys(here, UNKNOWN), "versions": versions})
-    if elsewhere == len(lines):
-        return made
-    # the run folder records the versions that it began with
-    versions = made_with.versions()
-    if not made:
-        versions = folder.provenance().get("versions", versions)
-    if made and made[-1] == {"until": made[-1]["until"], **here, "versions": versions}:
+    here = made_with.here()
+    if not made:  # the run folder records the versions that it began with
+        here["versions"] = folder.provenance().get("versions", here["versions"])
+    if made and {**made[-1], **here} == made[-1]:
         made.pop()
-    return [*made, {"until": len(lines), **here, "versions": versions}]
+    return [*made, {"until": rounds, **here}]
 
 
-def _last_made_elsewhere(experiment: config.Experiment, lines: Sequence[RoundRecord]) -> int:
-    """The last round whose gains are not bit for bit those of this machine; 0 if none."""
-    link = outage_link(experiment.radio)
-    devices = experiment.federation.devices
-    for line in reversed(lines):
-        drawn = link.gains(experiment.seed, line.round, devices)[line.devices]
-        if drawn.tolist() != line.gains:
-            number: int = line.round
-            return number
-    return 0
+def _stored(name: str) -> str:
+    return f"{name}.xz" if name in FILTERS else name
 
 
 def _checkpoint_path(folder: Path, rounds: int) -> Path:
-    return folder / "checkpoints" / f"round-{rounds:08d}.safetensors"
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """Read a plain file of bounded size; a link could lead anywhere, and a pipe never end."""
-    if path.is_symlink() or not path.is_file():
-        raise RequestError(f"{path} is not a plain file; restore it")
-    try:
-        with path.open("rb") as file:
-            contents = file.read(limit + 1)
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read ({error.strerror}); restore it") from None
-    if len(contents) > limit:
-        raise RequestError(f"{path} is larger than {limit:,} bytes: refused")
-    return contents
-
-
-def _write(path: Path, contents: bytes) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(contents)
+    return folder / CHECKPOINTS / f"round-{rounds:08d}.safetensors"
 
 
 # The runs of a plan, together

@@ -6,6 +6,17 @@ import hashlib
 import platform
 from functools import cache
 from importlib import import_module, metadata
+from typing import Any
+
+
+def here() -> dict[str, Any]:
+    """Engine, versions, and digests of numbers whose last bits depend on the processor."""
+    return {
+        "engine": engine(),
+        "weights": drawn_weights(),
+        "gains": drawn_gains(),
+        "versions": versions(),
+    }
 
 
 def versions() -> dict[str, str]:

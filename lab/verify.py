@@ -2,9 +2,8 @@
 
 The same engine on a processor of the same kind, with the same versions of the packages that
 compute, must give the same bits. Another one rounds differently, and Adam divides by small numbers,
-so losses and accuracies drift apart; they are compared only in the first rounds. Everything else in
-a line does not depend on them and must still be the same. If other initial weights were drawn, only
-that rest is compared.
+so losses and accuracies drift apart; they are compared only in the first rounds, and not at all if
+other initial weights were drawn. Everything else in a line does not depend on them.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from lab import made_with
-from lab.archive import UNKNOWN, ArchivedCell, find
+from lab.archive import ArchivedCell, find
 from lab.cell import Cell
 from slimfl.errors import RequestError
 from slimfl.round import RoundRecord, Simulation
@@ -27,39 +25,29 @@ from slimfl.round import RoundRecord, Simulation
 TIMES = "seconds"
 #: Fields that depend on the weights; the others depend on channel, data and settings.
 LEARNED = ("accuracy", "loss", "training_loss")
-#: Tolerance between engines: absolute for accuracies, relative for losses.
-LEARNED_TOLERANCE = 0.05
+#: Tolerances between engines, relative and absolute: of what is learned, and of the rest.
+LEARNED_TOLERANCE, REST_TOLERANCE = 0.05, 1e-9
 #: Number of rounds in which the drift stays below that (0.1% in round 2, native against torch).
 LEARNED_ROUNDS = 3
-REST_TOLERANCE = 1e-9
-
-
-class Measure(Enum):
-    """How a repetition is compared with the archive."""
-
-    BITS = "bit for bit"
-    ROUNDING = "within float rounding, because another engine or processor made them"
-    UNLEARNED = "without losses and accuracies, because other initial weights were drawn"
+#: How a repetition is compared.
+BITS = "bit for bit"
+ROUNDING = "within float rounding, because another engine or processor made them"
+UNLEARNED = "without losses and accuracies, because other initial weights were drawn"
 
 
 @dataclass(frozen=True)
 class Verified:
     """One cell that was run again."""
 
-    name: str
+    cell: str
     rounds: int
-    measure: Measure
-    difference: str
-    """The first difference, with round and field; empty if there is none."""
+    compared: str
+    difference: str | None
+    """The first difference, with round and field."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "cell": self.name,
-            "rounds": self.rounds,
-            "compared": self.measure.value,
-            "difference": self.difference or None,
-        }
+        return asdict(self)
 
 
 def archived(archive: Path, cells: Sequence[Cell]) -> list[tuple[Cell, ArchivedCell]]:
@@ -80,54 +68,46 @@ def choose(
 def verify(cell: Cell, entry: ArchivedCell, rounds: int) -> Verified:
     """Run the first rounds of a cell and compare."""
     simulation = Simulation(cell.grown)
-    simulation.setting.check_provenance(entry.provenance)
+    with entry.unpacked() as folder:
+        simulation.setting.check_provenance(folder.provenance())
+        same_engine = folder.experiment().engine == simulation.experiment.engine
     first = entry.made[0]
-    measure = _measure(first, entry.experiment.engine, simulation.experiment.engine)
+    compared = _compared(first, same_engine)
     count = min(rounds, entry.rounds, first["until"])
-    difference = ""
     for before in entry.lines[:count]:
-        now = simulation.step()
-        difference = next(differences(now, before, measure), "")
-        if difference:
-            difference = f"round {before['round']}, {difference}"
-            break
-    return Verified(cell.name, count, measure, difference)
+        found = next(differences(simulation.step(), before, compared), None)
+        if found:
+            return Verified(cell.name, count, compared, f"round {before.round}, {found}")
+    return Verified(cell.name, count, compared, None)
 
 
-def _measure(first: dict[str, Any], engine_then: str, engine_now: str) -> Measure:
-    here = made_with.versions()
-    if first["weights"] not in (made_with.drawn_weights(), UNKNOWN):
-        return Measure.UNLEARNED
-    same = (
-        first["engine"] == made_with.engine()
-        and first["gains"] == made_with.drawn_gains()
-        and engine_then == engine_now
-        and all(first["versions"].get(name) == here[name] for name in ("torch", "numpy"))
+def _compared(first: dict[str, Any], same_engine: bool) -> str:
+    here = made_with.here()
+    if first["weights"] not in (here["weights"], "unknown"):
+        return UNLEARNED
+    same = same_engine and all(first[key] == here[key] for key in ("engine", "gains"))
+    versions = (
+        first["versions"].get(name) == here["versions"][name] for name in ("torch", "numpy")
     )
-    return Measure.BITS if same else Measure.ROUNDING
+    return BITS if same and all(versions) else ROUNDING
 
 
-def differences(now: RoundRecord, before: RoundRecord, measure: Measure) -> Iterator[str]:
+def differences(now: RoundRecord, before: RoundRecord, compared: str) -> Iterator[str]:
     """Every field of the archived round that differs, with both values.
 
     Fields that an older version did not record are not compared.
     """
     ours, theirs = now.as_json(), before.as_json()
+    early = compared == ROUNDING and before.round <= LEARNED_ROUNDS
     for field in sorted({*theirs} - {TIMES}):
-        if field in LEARNED and not _learned_alike(before, measure):
+        if field in LEARNED and compared != BITS and not early:
             continue
         tolerance = 0.0
-        if measure is not Measure.BITS:
+        if compared != BITS:
             tolerance = LEARNED_TOLERANCE if field in LEARNED else REST_TOLERANCE
         for place, one, other in _pairs(field, ours.get(field), theirs.get(field)):
             if not _close(one, other, tolerance):
                 yield f"{place}: {one!r}, and the archive has {other!r}"
-
-
-def _learned_alike(line: RoundRecord, measure: Measure) -> bool:
-    """True if losses and accuracies are expected to be close."""
-    early: bool = line.round <= LEARNED_ROUNDS
-    return measure is Measure.BITS or (measure is Measure.ROUNDING and early)
 
 
 def _pairs(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
