@@ -139,7 +139,7 @@ def opened(driver: Any, url: str) -> None:
     driver.get(url)
     ready = "return document.documentElement.dataset.caughtUp === 'true'"
     WebDriverWait(driver, 120).until(lambda d: d.execute_script(ready))
-    drawn = "return document.querySelector('#gains canvas').dataset.points > 0"
+    drawn = "return document.querySelector('#gains').dataset.points > 0"
     WebDriverWait(driver, 60).until(lambda d: d.execute_script(drawn))
 
 
@@ -169,7 +169,7 @@ def measure(runs: int, rounds: int, devices: int) -> dict[str, Any]:
                 driver.execute_cdp_cmd("Input.dispatchMouseEvent", at)
             felt["at_the_pointer"] = _felt(driver)
             points = driver.execute_script(
-                "return Number(document.querySelector('#accuracy canvas').dataset.points)"
+                "return Number(document.querySelector('#accuracy').dataset.points)"
             )
         load = round(os.getloadavg()[0] / (os.cpu_count() or 1), 1)
         size = sum((path / "metrics.jsonl").stat().st_size for path in paths)

@@ -46,7 +46,7 @@ def watch(
     """Follow running and finished runs on a local web page."""
     from slimfl.errors import Interrupted
     from slimfl.extras import require
-    from slimfl.report.live import Board, check_paths
+    from slimfl.report.live.board import Board, check_paths
 
     require("watch", "starlette", "uvicorn")
     from slimfl.report.live.server import Server

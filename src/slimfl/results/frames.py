@@ -137,9 +137,14 @@ def accuracy_over(
         column = record.rounds.get(f"accuracy_{width}", pd.Series(dtype=float))
         tested = column.loc[:rounds].dropna().tolist()
         if tested:
-            last = tested[-max(1, round(window * len(tested))) :][-LAST:]
-            found[width] = {"final": fmean(last), "deviation": pstdev(last), "best": max(tested)}
+            found[width] = final_accuracy(tested, window)
     return found
+
+
+def final_accuracy(tested: Sequence[float], window: float = 1.0) -> dict[str, float]:
+    """The final accuracy, its deviation over those tests, and the best of all tests."""
+    last = tested[-max(1, round(window * len(tested))) :][-LAST:]
+    return {"final": fmean(last), "deviation": pstdev(last), "best": max(tested)}
 
 
 def _which(record: RunRecord) -> Row:

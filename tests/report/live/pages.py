@@ -3,20 +3,17 @@
 import json
 from typing import Any
 
-from slimfl.report.live import Board
-from slimfl.report.live.stream import Reader
+from slimfl.report.live.board import Board, Reader
 
 
 class Page:
     """Collects events as a browser and the page's script do."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {}
-        self.now: dict[str, dict[str, Any]] = {}
+        self.runs: dict[str, dict[str, Any]] = {}
         self.listed: dict[str, dict[str, Any]] = {}
-        self.last_event_id = ""
         self.received = 0
-        """Rows that came over the wire."""
+        """Events with the rounds of a run."""
 
     def take(self, text: str) -> None:
         fields = dict(part.split(": ", 1) for part in text.strip().split("\n"))
@@ -24,19 +21,24 @@ class Page:
         data = json.loads(fields["data"])
         if fields["event"] == "runs":
             self.listed = {run["key"]: run for run in data["runs"]}
-        elif fields["event"] == "rounds":
-            rows = self.rows.setdefault(data["run"], [])
-            assert data["from"] <= len(rows), "a gap"
-            self.received += len(data["rows"])
-            rows[data["from"] :] = data["rows"]
-            self.now[data["run"]] = data["now"]
-        self.last_event_id = fields.get("id", self.last_event_id)
+            self.columns = [key for key, _ in data["columns"]]
+            self.runs = {key: run for key, run in self.runs.items() if key in self.listed}
+        elif fields["event"] == "run":
+            assert data["key"] in self.listed
+            self.received += 1
+            self.runs[data["key"]] = data
 
     def connect(self, board: Board) -> "Page":
         """A connection of its own: everything that is news, then it breaks."""
-        for text in Reader(self.last_event_id).news(board):
+        for text in Reader().news(board):
             self.take(text)
         return self
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The only run."""
+        [run] = self.runs.values()
+        return run
 
 
 def read_all(board: Board) -> Board:

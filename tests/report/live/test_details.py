@@ -5,7 +5,7 @@ import math
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.report.live import Board
+from slimfl.report.live.board import Board
 from slimfl.report.live.details import MOST_BYTES, details, thresholds
 from slimfl.round import Simulation, run
 from tests import asking
@@ -37,38 +37,31 @@ def mixed(make_run):
 
 
 def test_every_device_of_every_round(mixed):
-    found = details(followed(mixed), 0)
-    names = [[found["words"][code] for code in codes] for codes in found["codes"]]
-    assert names == [
-        ["segments 1–2", "not asked", "nothing"],
-        ["no answer", "segment 1", "not asked"],
-        ["segments 1–2", "refused by the server", "segment 1"],
+    found = details(followed(mixed))
+    heat = found["heat"]
+    names = [[heat["words"][int(code)] for code in codes] for codes in heat["cells"]]
+    assert names == [  # of each device in three rounds
+        ["segments 1–2", "no answer", "segments 1–2"],
+        ["not asked", "segment 1", "refused by the server"],
+        ["nothing", "not asked", "segment 1"],
     ]
     assert found["gains"] == [[2.0, None, 0.01], [None, 0.3, None], []]
-    assert (found["from"], found["devices"]) == (0, [0, 1, 2])
-    assert len(found["colours"]) == len(found["words"])
-
-
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 4, 10**8])
-def test_only_what_the_page_lacks(mixed, after):
-    whole, found = details(followed(mixed), 0), details(followed(mixed), after)
-    assert found["from"] == min(after, 3)
-    assert found["codes"] == whole["codes"][after:]
-    assert found["gains"] == whole["gains"][after:]
+    assert (found["from"], heat["devices"], heat["rounds"]) == (0, [0, 1, 2], [1, 2, 3])
+    assert len(heat["colours"]) == len(heat["words"])
 
 
 def test_only_as_much_as_can_be_drawn(mixed, monkeypatch):
     monkeypatch.setattr("slimfl.report.live.details.POINTS", 2)
-    assert details(followed(mixed), 0)["from"] == 1
+    assert details(followed(mixed))["from"] == 1
     monkeypatch.setattr("slimfl.report.live.details.MOST_BYTES", 1)
-    assert details(followed(mixed), 0)["from"] == 3
+    assert details(followed(mixed))["from"] == 3
     assert MOST_BYTES < 10**8
 
 
 def test_metrics_that_are_cut_in_this_moment(mixed):
     run_of = followed(mixed)
     (mixed / "metrics.jsonl").write_bytes(b"")
-    assert details(run_of, 0)["codes"] == []
+    assert details(run_of)["heat"]["rounds"] == []
 
 
 def test_thresholds_are_those_that_decide(tmp_path):
@@ -117,7 +110,7 @@ def test_what_a_folder_names_is_not_imported(tmp_path):
 def test_an_unreadable_run_has_no_details(tmp_path):
     (tmp_path / "experiment.toml").write_text("[")
     with pytest.raises(RequestError, match="cannot be shown"):
-        details(followed(tmp_path), 0)
+        details(followed(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from slimfl.report.live import Board, run_folders
+from slimfl.report.live.board import Board, Reader, run_folders
 from slimfl.report.live.followed import CHUNK
-from slimfl.report.live.stream import ROUNDS, parse_id
-from slimfl.results import load, run_summary
+from slimfl.results.per_run import run_summary
+from slimfl.results.records import load
 from slimfl.round import RunFolder
 from tests.hand_made_runs import line
 from tests.report.live.pages import Page, read_all
@@ -26,18 +26,14 @@ def started(make_run):
     return run.path
 
 
-def only(mapping):
-    [value] = mapping.values()
-    return value
-
-
-def test_rows_are_what_the_metrics_say(started):
-    page = Page().connect(read_all(Board([started])))
+def test_curves_are_what_the_metrics_say(started):
+    run = Page().connect(read_all(Board([started]))).run
     # line(): 2.5 s of computing, 0.5 s on the air, 0.25 J, 24 Mbit per round
-    assert only(page.rows) == [
-        [[0.5, 0.7], 2.5, 0.5, 0.25, 24_000_000],
-        [[0.6, 0.8], 5, 1, 0.5, 48_000_000],
-    ]
+    assert run["x"] == {
+        "round": [1, 2], "compute_s": [2.5, 5], "airtime_s": [0.5, 1], "energy_j": [0.25, 0.5],
+        "sent_mb": [3, 6],
+    }  # fmt: skip
+    assert run["y"] == {"0.5x": [50, 60], "1.0x": [70, 80]}
 
 
 def test_the_table_says_what_compare_says(make_run):
@@ -48,43 +44,39 @@ def test_the_table_says_what_compare_says(make_run):
     ]
     board = read_all(Board([runs[0].path.parent]))
     page = Page().connect(board)
-    assert len(page.now) == 3
+    assert len(page.runs) == 3
     for run in runs:
         [key] = [key for key, each in board.runs.items() if each.path == run.path]
-        row, now = run_summary(run), page.now[key]
-        assert now["accuracy"] == {w: pytest.approx(a["final"]) for w, a in row["accuracy"].items()}
-        assert now["best"] == {w: a["best"] for w, a in row["accuracy"].items()}
-        assert now["delivered"] == [segment["delivered_share"] for segment in row["segments"]]
-        assert now["energy_j"] == pytest.approx(row["total"]["energy_j"])
-        assert now["airtime_s"] == pytest.approx(row["total"]["airtime_s"])
-        assert (now["rounds"], now["refused"]) == (row["rounds_done"], row["refused"])
+        row, now = run_summary(run), page.runs[key]
+        values = dict(zip(page.columns, (value for value, _ in now["cells"]), strict=True))
+        for width in ("0.5x", "1.0x"):
+            final = row["accuracy"].get(width, {"final": None})["final"]
+            assert values[f"accuracy.{width}"] == (final and pytest.approx(final))
+        for number, segment in enumerate(row["segments"], 1):
+            assert values[f"delivered.{number}"] == segment["delivered_share"]
+        assert values["energy_j"] == pytest.approx(row["total"]["energy_j"])
+        assert values["airtime_s"] == pytest.approx(row["total"]["airtime_s"])
+        assert values["rounds"] == row["rounds_done"]
         assert (now["state"] == "finished") == row["complete"]
 
 
-def test_rounds_without_an_evaluation_have_no_accuracy(make_run):
+def test_rounds_without_an_evaluation_are_no_points(make_run):
     run = make_run(curves={}, experiment={"rounds": 9})
     for number, accuracy in enumerate(({}, ACCURACY, {}), 1):
         append(run.path, line(number, accuracy))
-    page = Page().connect(read_all(Board([run.path])))
-    assert [row[0] for row in only(page.rows)] == [0, [0.55, 0.66], 0]
+    found = Page().connect(read_all(Board([run.path]))).run
+    assert (found["rounds"], found["x"]["round"], found["y"]["1.0x"]) == (3, [2], [66])
 
 
-def test_a_growing_run_is_sent_once(started):
-    board, page = Board([started]), Page()
-    for number in range(3, 12):
+def test_only_what_changed_is_sent(started, make_run):
+    make_run("vanilla-1.0x", curves={"1.0x": [0.5]})
+    board, page, reader = Board([started.parent]), Page(), Reader()
+    for number in range(3, 6):
         append(started, line(number, ACCURACY))
-        page.connect(read_all(board))
-        assert len(only(page.rows)) == number
-    assert page.received == 11
-    page.connect(read_all(board))
-    assert page.received == 11
-
-
-def test_a_restarted_server_goes_on_where_the_page_is(started):
-    page = Page().connect(read_all(Board([started])))
-    append(started, line(3, ACCURACY))
-    page.connect(read_all(Board([started])))
-    assert (len(only(page.rows)), page.received) == (3, 3)
+        for text in reader.news(read_all(board)):
+            page.take(text)
+    assert page.received == 2 + 1 + 1
+    assert not list(reader.news(read_all(board)))
 
 
 def test_a_torn_line_waits_for_its_end(started):
@@ -94,10 +86,10 @@ def test_a_torn_line_waits_for_its_end(started):
         file.write(whole[:100])
         file.flush()
         page = Page().connect(read_all(board))
-        assert len(only(page.rows)) == 2
-        assert only(page.now)["problem"] is None
+        assert page.run["rounds"] == 2
+        assert page.run["problem"] is None
         file.write(whole[100:])
-    assert len(only(page.connect(read_all(board)).rows)) == 3
+    assert page.connect(read_all(board)).run["rounds"] == 3
 
 
 @pytest.mark.parametrize("new", [0, 1, 2, 3])
@@ -105,24 +97,17 @@ def test_a_resumed_run_that_cut_its_metrics_is_shown_as_it_is(started, new):
     """Whether the file is shorter, as long as before, or longer when it is looked at next."""
     append(started, line(3, ACCURACY))
     board, other = read_all(Board([started])), Page()
-    page = Page().connect(board)
     metrics = started / "metrics.jsonl"
     first = metrics.read_bytes().splitlines(keepends=True)[0]
     with metrics.open("r+b") as file:
         file.truncate(len(first))
     for number in range(2, 2 + new):
         append(started, line(number, {"0.5x": 0.25, "1.0x": 0.75}, energy_j=0.75))
-    page.connect(read_all(board))
-    assert only(page.rows) == only(other.connect(read_all(Board([started]))).rows)
-    assert len(only(page.rows)) == 1 + new
+    page = Page().connect(read_all(board))
+    assert page.runs == other.connect(read_all(Board([started]))).runs
+    assert page.run["rounds"] == 1 + new
     if new:
-        assert only(page.rows)[1][3] == 1.0
-    # a page that was away all the time learns of it from another server as well
-    away = Page()
-    away.rows, away.last_event_id = {}, page.last_event_id
-    away.rows = {key: list(rows) for key, rows in page.rows.items()}
-    metrics.write_bytes(b"")
-    assert only(away.connect(read_all(Board([started]))).rows) == []
+        assert page.run["x"]["energy_j"][1] == 1.0
 
 
 def test_a_damaged_line_is_named_and_what_comes_before_stays(started):
@@ -131,38 +116,38 @@ def test_a_damaged_line_is_named_and_what_comes_before_stays(started):
         file.write("{}\n")
     append(started, line(4, ACCURACY))
     page = Page().connect(read_all(board))
-    assert len(only(page.rows)) == 2
-    assert only(page.now)["state"] == "damaged"
-    assert "line 3 of" in only(page.now)["problem"]
+    assert page.run["rounds"] == 2
+    assert page.run["state"] == "damaged"
+    assert "line 3 of" in page.run["problem"]
     # resume cuts there and goes on
     with RunFolder(started).writing() as writer:
         writer.keep_until(2)
     append(started, line(3, ACCURACY))
     page.connect(read_all(board))
-    assert (len(only(page.rows)), only(page.now)["problem"]) == (3, None)
+    assert (page.run["rounds"], page.run["problem"]) == (3, None)
 
 
 def test_a_line_without_an_end_is_refused_before_it_is_read(started):
     with (started / "metrics.jsonl").open("ab") as file:
         file.truncate(10**9)  # zeros that take no space
     page = Page().connect(read_all(Board([started])))
-    assert only(page.now)["state"] == "damaged"
-    assert "bytes" in only(page.now)["problem"]
-    assert len(only(page.now)["problem"]) <= 300
+    assert page.run["state"] == "damaged"
+    assert "bytes" in page.run["problem"]
+    assert len(page.run["problem"]) <= 300
 
 
-def test_long_runs_come_in_pieces(make_run):
+def test_long_runs_are_read_in_pieces_and_thinned(make_run):
     run = make_run(curves={}, experiment={"rounds": 10**6})
-    count = ROUNDS + CHUNK + 7
+    count = 40 * CHUNK + 7
     raw = "".join(json.dumps(line(n, ACCURACY)) + "\n" for n in range(1, count + 1))
     (run.path / "metrics.jsonl").write_text(raw)
-    board, page = Board([run.path]), Page()
+    board = Board([run.path])
     assert board.refresh()
-    assert len(only(page.connect(board).rows)) == CHUNK
     assert not board.caught_up
-    page.connect(read_all(board))
-    assert (len(only(page.rows)), page.received) == (count, count)
-    assert only(page.rows)[-1][3] == count * 0.25
+    found = Page().connect(read_all(board)).run
+    assert (found["rounds"], found["energy_j"]) == (count, count * 0.25)
+    assert (found["x"]["round"][0], found["x"]["round"][-1]) == (1, count)
+    assert len(found["y"]["1.0x"]) == len(found["x"]["round"]) == 30_000
 
 
 def test_runs_come_and_go(make_run, tmp_path):
@@ -181,12 +166,12 @@ def test_runs_come_and_go(make_run, tmp_path):
     shutil.rmtree(first.path)
     page.connect(read_all(board))
     assert [run["path"] for run in page.listed.values()] == ["runs/group/vanilla"]
-    assert [*parse_id(page.last_event_id)] == [*page.listed]
+    assert [*page.runs] == [*page.listed]
     # another run in the same place
     shutil.rmtree(second.path)
     make_run("vanilla-1.0x", curves={"1.0x": [0.9, 0.9, 0.9]}, name="group/vanilla")
     page.connect(read_all(board))
-    assert [row[0] for row in page.rows[next(iter(page.listed))]] == [[0.9]] * 3
+    assert page.run["y"] == {"1.0x": [90] * 3}
     shutil.rmtree(folder)
     assert page.connect(read_all(board)).listed == {}
 
@@ -196,7 +181,7 @@ def test_states(make_run):
     board = Board([run.path])
 
     def state():
-        return only(Page().connect(read_all(board)).now)["state"]
+        return Page().connect(read_all(board)).run["state"]
 
     assert state() == "stopped"
     with RunFolder(run.path).writing():
@@ -217,11 +202,11 @@ def test_a_run_that_stopped_early_is_finished(make_run):
     states = []
     for number in range(3, 6):
         append(run.path, line(number, {"0.5x": 0.8, "1.0x": 0.8}))
-        states.append(only(Page().connect(read_all(board)).now)["state"])
+        states.append(Page().connect(read_all(board)).run["state"])
     assert states == ["stopped", "finished", "finished"]
     ended = make_run("vanilla-1.0x", experiment={"rounds": 9}, curves={"1.0x": [0.5]})
     append(ended.path, line(2, {"1.0x": 0.6}, stopped_by="Patience"))
-    assert only(Page().connect(read_all(Board([ended.path]))).now)["state"] == "finished"
+    assert Page().connect(read_all(Board([ended.path]))).run["state"] == "finished"
 
 
 @pytest.mark.parametrize(
@@ -235,8 +220,8 @@ def test_an_unreadable_experiment_is_listed_with_the_reason(tmp_path, make_run, 
     os.mkfifo(odd / "metrics.jsonl")
     page = Page().connect(read_all(Board([tmp_path / "runs"])))
     [key] = [key for key, run in page.listed.items() if run["path"] == "runs/odd"]
-    assert page.now[key]["state"] == ("damaged")
-    assert len(page.now) == 2
+    assert page.runs[key]["state"] == "damaged"
+    assert len(page.runs) == 2
 
 
 def test_links_are_not_followed(tmp_path, make_run):
@@ -248,33 +233,16 @@ def test_links_are_not_followed(tmp_path, make_run):
     copy = make_run(name="linked", curves={})
     (copy.path / "metrics.jsonl").symlink_to(run.path / "metrics.jsonl")
     page = Page().connect(read_all(Board([copy.path])))
-    assert (only(page.now)["state"], only(page.rows)) == ("damaged", [])
+    assert (page.run["state"], page.run["rounds"]) == ("damaged", 0)
 
 
 def test_of_too_many_runs_the_newest_are_kept(make_run, monkeypatch):
-    monkeypatch.setattr("slimfl.report.live.scan.MOST_RUNS", 2)
+    monkeypatch.setattr("slimfl.report.live.board.MOST_RUNS", 2)
     for age, name in ((3, "c"), (1, "a"), (2, "b")):
         path = make_run(name=name).path
         os.utime(path / "experiment.toml", (1e9 - age, 1e9 - age))
     found = run_folders([path.parent])
     assert ([each.name for each in found.runs], found.left_out) == (["a", "b"], 1)
-
-
-@pytest.mark.parametrize(
-    "text", ["7", "x" * 10**6, "0123456789ab:1:zz", "é,,,", "0" * 12 + ":5:" + "f" * 16]
-)
-def test_an_id_that_is_not_ours_gets_everything(started, text):
-    page = Page()
-    page.last_event_id = text
-    assert len(only(page.connect(read_all(Board([started]))).rows)) == 2
-
-
-def test_a_page_that_knows_more_than_there_is_starts_over(started):
-    page = Page().connect(read_all(Board([started])))
-    key = next(iter(page.rows))
-    page.last_event_id = page.last_event_id.replace(":2:", ":3:")
-    page.rows[key].append("of the future")
-    assert len(only(page.connect(read_all(Board([started]))).rows)) == 2
 
 
 def test_the_runs_are_only_read(started):
@@ -284,34 +252,22 @@ def test_the_runs_are_only_read(started):
     assert load(started).lines
 
 
-def test_rows_never_come_before_what_explains_them(make_run):
-    """While one thread reads, others see whole steps: rounds, widths and rows of one moment."""
+def test_rounds_never_come_before_what_explains_them(make_run):
+    """While one thread reads, others see whole steps: rounds, widths and points of one moment."""
     run = make_run(curves={}, experiment={"rounds": 10**6})
-    raw = "".join(json.dumps(line(n, ACCURACY)) + "\n" for n in range(1, 3001))
-    (run.path / "metrics.jsonl").write_text(raw)
     board, page = Board([run.path]), Page()
     thread = threading.Thread(target=board.follow, daemon=True)
     thread.start()
     try:
         seen = set()
-        while page.rows == {} or len(only(page.rows)) < 3000:
-            page.connect(board)
-            if page.rows:
-                rows, now = only(page.rows), only(page.now)
-                assert len(rows) == now["rounds"]
-                assert all(len(row[0]) == len(now["widths"]) for row in rows)
-                seen.add(len(rows))
+        while len(seen) < 3:
+            append(run.path, line(len(seen) + 1, ACCURACY))
+            while page.runs == {} or page.run["rounds"] < len(seen) + 1:
+                page.connect(board)
+                if page.runs:
+                    places = [*page.run["x"].values(), *page.run["y"].values()]
+                    assert {len(one) for one in places} == {page.run["rounds"]}
+            seen.add(page.run["rounds"])
     finally:
         board.close()
         thread.join()
-    assert len(seen) > 2
-    assert page.received == 3000
-
-
-def test_rounds_that_differ_far_before_the_last_are_noticed(started):
-    """For example in a copy of the folder: the last line is the same, the history is not."""
-    page = Page().connect(read_all(Board([started])))
-    metrics = started / "metrics.jsonl"
-    metrics.write_bytes(metrics.read_bytes().replace(b'"0.5x": 0.5,', b'"0.5x": 0.4,'))
-    page.connect(read_all(Board([started])))
-    assert [row[0][0] for row in only(page.rows)] == [0.4, 0.6]

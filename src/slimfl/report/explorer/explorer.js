@@ -1,6 +1,6 @@
 // The page: reads the controls, describes the link, and draws it.
 
-const { draw: drawPlot, grids, cells, theme, svg, html } = slimflCharts;
+const { draw: drawPlot, grids, cells, theme, html, legend } = slimflCharts;
 const form = document.getElementById("controls");
 const byId = (id) => document.getElementById(id);
 const NUMBERS = ["noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "segments", "rate", "share", "devices"];
@@ -194,16 +194,10 @@ function drawMap() {
 }
 
 function showLegend() {
-  const entry = (colour, word, dash) => {
-    const item = html("li"), sample = svg("svg", { width: 30, height: 12, "aria-hidden": "true" });
-    sample.append(svg("line", { x1: 0, x2: 30, y1: 6, y2: 6, style: `stroke:${colour}`, "stroke-width": 3, "stroke-dasharray": dash }));
-    item.append(sample, word);
-    return item;
-  };
-  byId("legend").replaceChildren(
-    ...found.slimfl.split.map((_, i) => entry(segmentColour(i, settings.segments), `SlimFL, segment ${i + 1}`, "")),
-    ...found.vanilla.map((one, i) => entry(vanillaColour(i), `Vanilla FL-${one.width}`, "6 4")),
-  );
+  legend(byId("legend"), [
+    ...found.slimfl.split.map((_, i) => ({ name: `SlimFL, segment ${i + 1}`, colour: segmentColour(i, settings.segments), dash: "" })),
+    ...found.vanilla.map((one, i) => ({ name: `Vanilla FL-${one.width}`, colour: vanillaColour(i), dash: "6 4" })),
+  ]);
 }
 
 function showCommand() {

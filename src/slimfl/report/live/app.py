@@ -17,12 +17,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from slimfl.errors import RequestError
-from slimfl.report import write_report
-from slimfl.report.live.board import Board
+from slimfl.report.live.board import Board, Reader
 from slimfl.report.live.details import details
 from slimfl.report.live.guard import Guard
-from slimfl.report.live.stream import Reader
-from slimfl.results import load
+from slimfl.report.pages.run_report import write_report
+from slimfl.results.records import load
 
 #: Intervals for updates of a connected page, and for keep-alive messages.
 LOOK_S, SILENCE_S = 0.2, 15.0
@@ -61,17 +60,14 @@ def application(board: Board, token: str, host: str) -> ASGIApp:
         return Response(files[name], media_type=TYPES[name.rpartition(".")[2]])
 
     async def events(request: Request) -> Response:
-        reader = Reader(request.headers.get("last-event-id", ""))
-        return Stream(_events(board, reader), media_type="text/event-stream")
+        return Stream(_events(board), media_type="text/event-stream")
 
     async def detail(request: Request) -> Response:
         run = board.runs.get(request.path_params["key"])
         if run is None:
             return PlainTextResponse("There is no such run.\n", 404)
-        after = request.query_params.get("after", "0")
-        first = int(after) if after.isdecimal() and len(after) < 10 else 0
         try:
-            return JSONResponse(await run_in_threadpool(details, run, first))
+            return JSONResponse(await run_in_threadpool(details, run))
         except (RequestError, OSError) as error:
             return PlainTextResponse(f"{error}\n", 409)
 
@@ -98,7 +94,8 @@ def application(board: Board, token: str, host: str) -> ASGIApp:
     return Guard(app, token, host)
 
 
-async def _events(board: Board, reader: Reader) -> AsyncIterator[str]:
+async def _events(board: Board) -> AsyncIterator[str]:
+    reader = Reader()
     yield "retry: 1000\n\n"
     spoke_s = time.monotonic()
     while not board.closed:

@@ -1,21 +1,33 @@
 """All followed runs: one thread finds, reads and describes them, others only look."""
 
+import json
 import logging
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slimfl.errors import RequestError
 from slimfl.report.figures.colours import by_name, on_screen
-from slimfl.report.live.followed import Followed, shown
-from slimfl.report.live.scan import run_folders
-from slimfl.results import Group, group
+from slimfl.report.live.followed import AXES, Followed, Stamp, columns, shown, stamp_of
+from slimfl.results.groups import Group, group
+from slimfl.runs.storage.run_folder import EXPERIMENT
 
 log = logging.getLogger(__name__)
 
 #: Intervals for finding folders, reading files and trying locks.
 SCAN_S, READ_S, LOCK_S = 1.0, 0.3, 2.0
+#: `slimfl run` writes to runs/GROUP/RUN; one more level allows for sorted groups.
+DEPTH = 3
+#: Maximum number of folder entries per scan, so that a watched home folder does not stall it.
+MOST_ENTRIES = 20_000
+#: Maximum number of runs on a readable page.
+MOST_RUNS = 200
+#: Target number of points of all curves together; more would only make the page slow.
+POINTS, FEWEST = 60_000, 100
 
 
 class Board:
@@ -28,7 +40,9 @@ class Board:
         self.paths = list(paths)
         self.runs: dict[str, Followed] = {}
         """By key, in the order of their paths."""
-        self.listing: dict[str, Any] = {"runs": [], "left_out": 0}
+        self.columns = columns([])
+        """Of the table of these runs."""
+        self.listing: dict[str, Any] = self._described([], 0)
         """The description of the runs for the page; changes when runs come and go."""
         self.caught_up = False
         """True once everything that existed has been read."""
@@ -79,10 +93,11 @@ class Board:
         ]
         if runs == list(self.runs.values()) and found.left_out == self.listing["left_out"]:
             return
+        self.columns = columns([run.record for run in runs if run.record])
         self.runs = {run.key: run for run in runs}
-        self.listing = {"runs": self._described(runs), "left_out": found.left_out}
+        self.listing = self._described(runs, found.left_out)
 
-    def _described(self, runs: list[Followed]) -> list[dict[str, Any]]:
+    def _described(self, runs: list[Followed], left_out: int) -> dict[str, Any]:
         groups = group(run.record for run in runs if run.record)
         names = _names(groups)
         colours = by_name(names.values())
@@ -91,25 +106,122 @@ class Board:
         for run in runs:
             words: dict[str, Any] = {"key": run.key, "path": shown(self._relative(run.path))}
             if run.record is not None:
-                experiment, each = run.record.experiment, member[run.path]
+                each = member[run.path]
                 words |= {
                     "name": shown(names[each.setting, each.method]),
                     "scene": shown(each.scene),
                     "colour": on_screen(colours[names[each.setting, each.method]]),
-                    "seed": experiment.seed,
-                    "rounds": experiment.rounds,
-                    "devices": experiment.federation.devices,
-                    "dataset": shown(run.record.dataset_name),
-                    "segments": len(experiment.model.widths),
+                    "seed": run.record.experiment.seed,
+                    "devices": run.record.experiment.federation.devices,
                 }
             described.append(words)
-        return described
+        return {
+            "runs": described,
+            "left_out": left_out,
+            "axes": {name: axis.as_json() for name, axis in AXES.items()},
+            "columns": [[column.key, column.heading] for column in self.columns],
+        }
 
     def _relative(self, path: Path) -> str:
         for base in self.paths:
             if path.is_relative_to(base):
                 return str(path.relative_to(base.parent))
         return str(path)
+
+
+class Reader:
+    """One connected page, and what it has been told."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[str, tuple[Followed, int]] = {}
+        self._listing: object = None
+
+    def news(self, board: Board) -> Iterator[str]:
+        """The events that bring the page up to date: the list of runs, and each run that changed.
+
+        Every event replaces what the page knew, so a page that reconnects needs no memory.
+        """
+        listing, runs, table = board.listing, board.runs, board.columns
+        changed = listing is not self._listing
+        if changed:
+            self._listing = listing
+            self._revisions.clear()
+            yield event("runs", listing)
+        for key, run in runs.items():
+            revision = run.revision
+            if self._revisions.get(key) != (run, revision):
+                self._revisions[key] = run, revision
+                changed = True
+                rounds, now = run.published
+                now = now | {"asked": run.record.experiment.rounds if run.record else "?"}
+                cells = [[column.exact(now), column.text(now)] for column in table]
+                points = max(FEWEST, POINTS // (len(runs) * max(1, len(rounds.accuracy))))
+                yield event("run", now | {"cells": cells} | rounds.curves(now["tested"], points))
+        if changed:
+            yield event("batch", {"caught_up": board.caught_up})
+
+
+def event(kind: str, data: dict[str, Any]) -> str:
+    """One event in its wire format."""
+    # JSON in ASCII has no line breaks, so one data line suffices
+    return f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The result of a scan."""
+
+    runs: dict[Path, Stamp]
+    """Every run folder, with the stamp of its experiment."""
+    left_out: int
+    """Number of runs beyond `MOST_RUNS`; the newest are kept."""
+
+
+def check_paths(paths: Sequence[Path]) -> list[Path]:
+    """The paths as absolute paths; `RequestError` if one is not a folder."""
+    for path in paths:
+        if not path.exists():
+            raise RequestError(
+                f"there is no folder {path}; give a run folder, or a folder that contains runs"
+            )
+        if not path.is_dir():
+            raise RequestError(f"{path} is a file; give the folder of the run")
+    return [path.absolute() for path in paths]
+
+
+def run_folders(paths: Iterable[Path]) -> Scan:
+    """The run folders at and below these paths, by path."""
+    found: dict[Path, Stamp] = {}
+    left = [MOST_ENTRIES]
+    for path in paths:
+        for folder in _below(path, DEPTH, left):
+            stamp = stamp_of(folder / EXPERIMENT)
+            if stamp is not None:
+                found.setdefault(folder, stamp)
+    newest = sorted(found, key=lambda folder: found[folder][3], reverse=True)[:MOST_RUNS]
+    return Scan({path: found[path] for path in sorted(newest)}, len(found) - len(newest))
+
+
+def _below(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:
+    if (folder / EXPERIMENT).is_file():
+        yield folder
+        return
+    if depth == 0:
+        return
+    inside = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                left[0] -= 1
+                if left[0] < 0:
+                    break
+                # a link could lead anywhere, or back here
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    inside.append(Path(entry.path))
+    except OSError:  # it has vanished or cannot be read
+        return
+    for path in sorted(inside, reverse=True):  # by default names start with the time: newest first
+        yield from _below(path, depth - 1, left)
 
 
 def _names(groups: list[Group]) -> dict[tuple[str, str], str]:

@@ -1,5 +1,6 @@
 """Deliveries per device of one run, and its gains against the thresholds, for the page."""
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,17 @@ from slimfl.experiment import Experiment, PopulationSection
 from slimfl.methods import method, method_names
 from slimfl.methods.method import full_work
 from slimfl.radio import noise_to_power, signal
-from slimfl.report.figures import colours
 from slimfl.report.live.followed import Followed
-from slimfl.report.pages.plots import arrival_words
-from slimfl.results import RunRecord
-from slimfl.results.curves import POINTS, arrivals
+from slimfl.report.pages.plots import Lines
+from slimfl.results.curves import DEVICES, POINTS
 from slimfl.results.groups import BUILT_IN_CHANNEL
+from slimfl.results.records import RunRecord
 from slimfl.round import RoundRecord
 from slimfl.runs.storage.record import DamageError, read_on
 from slimfl.runs.storage.run_folder import METRICS
 
 #: Long runs with many devices are cut to the last rounds that fit in this size.
 MOST_BYTES = 1 << 25
-
-
 #: Radio settings with which a message has the same threshold for all devices and rounds.
 _ONE_THRESHOLD = {
     "channel", "noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "bandwidth_hz",
@@ -31,32 +29,28 @@ _ONE_THRESHOLD = {
 }  # fmt: skip
 
 
-def details(run: Followed, after: int) -> dict[str, Any]:
-    """The rounds from `after` on: at most the last `POINTS`, within `MOST_BYTES` of the file."""
-    record, (log, now) = run.record, run.published
+def details(run: Followed) -> dict[str, Any]:
+    """The last rounds: at most `POINTS`, within `MOST_BYTES` of the file."""
+    record, (rounds, now) = run.record, run.published
     if record is None:
         raise RequestError(f"{run.path} cannot be shown: {now['problem']}")
     last = now["rounds"]
-    first = max(min(after, last), last - POINTS, 0)
-    while log.bytes_between(first, last) > MOST_BYTES:
+    first = max(last - POINTS, 0)
+    while rounds.ends[last] - rounds.ends[first] > MOST_BYTES:
         first += max(1, (last - first) // 8)
-    lines: list[RoundRecord] = []
+    start, lines = rounds.position(first), list[RoundRecord]()
     try:
-        for line, behind in read_on(run.path / METRICS, record.experiment, log.position(first)):
-            lines.append(line)
-            if behind.lines >= last:
-                break
+        found = read_on(run.path / METRICS, record.experiment, start)
+        lines += (line for line, _ in islice(found, last - first))
     except DamageError:  # the file was just cut; the page asks again after the next round
         pass
-    table = arrivals(RunRecord(run.path, record.experiment, {}, lines, []))
-    segments = len(record.experiment.model.widths)
+    heat = Lines(POINTS, POINTS * DEVICES).heat(
+        RunRecord(run.path, record.experiment, {}, lines, [])
+    )
     return {
         "from": first,
-        "devices": table.devices,
-        "codes": np.array(table.codes, int).reshape(len(table.devices), -1).T.tolist(),
-        "gains": [_gains(line, table.devices) for line in lines],
-        "words": arrival_words(segments),
-        "colours": [colours.on_screen(shade) for shade in colours.arrivals(segments)],
+        "heat": heat,
+        "gains": [_gains(line, heat["devices"]) for line in lines],
         "thresholds": thresholds(record.experiment, record.provenance),
     }
 

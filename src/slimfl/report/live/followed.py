@@ -1,31 +1,115 @@
-"""One followed run: what has been read of it, and its changes."""
+"""One followed run: its rounds as columns of numbers, and the newest description of them."""
+
+from __future__ import annotations
 
 import hashlib
 import os
+from array import array
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from slimfl.errors import RequestError
-from slimfl.report.live.log import RoundLog
-from slimfl.report.live.scan import Stamp, stamp_of
-from slimfl.report.live.totals import Totals
-from slimfl.results import RunRecord
+from slimfl.report.pages.plots import COSTS, ROUND, Axis, short
+from slimfl.report.tables import Column, number, percent
+from slimfl.results.curves import thin
+from slimfl.results.energy import round_energy_j
+from slimfl.results.frames import final_accuracy
+from slimfl.results.records import RunRecord
 from slimfl.round import RoundRecord, RunFolder, convergence
-from slimfl.runs.storage.record import DamageError, read_on
+from slimfl.runs.storage.record import DamageError, Position, read_on
 from slimfl.runs.storage.run_folder import METRICS
 
 #: Number of lines that are read before it is another run's turn.
-CHUNK = 250
+CHUNK = 1000
 #: Maximum length of text from a folder, such as names and problems.
 MOST_CHARACTERS = 300
+
+#: Device, inode, size and time of a file: if they are the same, the file is unchanged.
+Stamp = tuple[int, int, int, int]
+
+#: What accuracy is drawn against: sums up to a round.
+AXES = {
+    "round": ROUND,
+    "compute_s": Axis("computing time so far, s", "s"),
+    "airtime_s": COSTS["airtime"],
+    "energy_j": COSTS["sending"],
+    "sent_mb": COSTS["bits"],
+}
+
+
+class Rounds:
+    """The rounds of a metrics file that have been read so far."""
+
+    def __init__(self, segments: int) -> None:
+        self.ends = array("Q", [0])
+        """Where each line ends in the file."""
+        self.last: tuple[RoundRecord, Position] | None = None
+        self.sums = dict.fromkeys(AXES, 0.0)
+        self.places = {axis: array("d") for axis in AXES}
+        """The sums at every tested round."""
+        self.accuracy: dict[str, array[float]] = {}
+        """By width, at every tested round."""
+        self.delivered, self.bits = [0] * segments, [0.0] * segments
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def position(self, lines: int) -> Position:
+        """The position after the first lines."""
+        return Position(lines, self.ends[lines], frozenset(self.accuracy))
+
+    def add(self, line: RoundRecord, behind: Position) -> None:
+        """Add a round."""
+        costs = (
+            1,
+            line.seconds.training + line.seconds.evaluation,
+            line.airtime_s,
+            round_energy_j(line, computing=False),
+            sum(line.bits_sent) / 8e6,
+        )
+        for axis, cost in zip(AXES, costs, strict=True):
+            self.sums[axis] += cost
+        for width in sorted(line.accuracy, key=lambda name: float(name[:-1])):
+            self.accuracy.setdefault(width, array("d")).append(line.accuracy[width])
+        if line.accuracy:
+            for axis, place in self.places.items():
+                place.append(self.sums[axis])
+        self.delivered = [a + b for a, b in zip(self.delivered, line.delivered, strict=True)]
+        self.bits = [a + b for a, b in zip(self.bits, line.bits_sent, strict=True)]
+        self.asked += line.asked
+        self.last = line, behind
+        self.ends.append(behind.size_bytes)
+
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of the table: those of `slimfl compare`, up to the last round."""
+        return {
+            **self.sums,
+            "rounds": len(self),
+            "tested": len(self.places["round"]),
+            "accuracy": {w: final_accuracy(tested)["final"] for w, tested in self.accuracy.items()},
+            "delivered": [
+                count / self.asked if bits and self.asked else None
+                for count, bits in zip(self.delivered, self.bits, strict=True)
+            ],
+        }
+
+    def curves(self, tested: int, points: int) -> dict[str, dict[str, list[float]]]:
+        """The first tested rounds on every axis, and the accuracy of every width in percent."""
+        kept, _ = thin(range(tested), points)
+        return {
+            "x": {axis: short(place[i] for i in kept) for axis, place in self.places.items()},
+            "y": {width: short(100 * a[i] for i in kept) for width, a in self.accuracy.items()},
+        }
 
 
 class Followed:
     """A run folder and the rounds that were read from it so far.
 
-    Only the following thread calls the methods. Others read `revision` and `published`: a log, and
-    a description of its first `now["rounds"]` rows.
+    Only the following thread calls the methods. Others read `revision` and `published`: the rounds,
+    and a description of the first `rounds` of them.
     """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
@@ -35,35 +119,31 @@ class Followed:
         self.revision = 0
         """Increases with every change."""
         self._problem: str | None = None
-        self._writing = self._complete = False
+        self._writing = False
         self._metrics: Stamp | None = None
-        self._start_over()
         try:
             folder = RunFolder.open(path)
             self.record = RunRecord(path, folder.experiment(), folder.provenance(), [], [])
-            self._start_over()
         except (RequestError, OSError) as error:
             self._problem = str(error)
+        self._start_over()
         self._publish()
 
     def refresh(self) -> bool:
         """Read what is new, at most a chunk; True if there may be more."""
-        if self.record is None:
-            return False
         stamp = stamp_of(self.path / METRICS)
-        if stamp == self._metrics:
+        if self.record is None or stamp == self._metrics:
             return False
         self._metrics = stamp
-        more = False
         try:
             more = self._read(self.record)
             self._problem = None
         except (DamageError, RequestError, OSError) as error:
-            self._problem = str(error)
+            more, self._problem = False, str(error)
         if more:
             self._metrics = None  # forget the stamp, so that the rest is read next time
-        self._complete = self._is_complete(self.record)
-        self._publish()
+        else:
+            self._publish()
         return more
 
     def look_for_writer(self) -> None:
@@ -75,39 +155,30 @@ class Followed:
 
     def _publish(self) -> None:
         problem = shown(self._problem) if self._problem else None
-        now = {
-            "state": self._state(),
-            "problem": problem,
-            "widths": list(self._totals.widths),
-            **self._totals.summary(),
-        }
-        self.published: tuple[RoundLog, dict[str, Any]] = self._log, now
+        now = {"key": self.key, "state": self._state(), "problem": problem}
+        self.published: tuple[Rounds, dict[str, Any]] = self._rounds, now | self._rounds.numbers()
         self.revision += 1
 
     def _state(self) -> str:
-        if self._problem is not None:
+        if self._problem is not None or self.record is None:
             return "damaged"
-        if self._complete:
+        if self._is_complete(self.record):
             return "finished"
         if self._writing:
             return "running"
-        return "stopped" if self._totals.rounds else "waiting"
+        return "stopped" if len(self._rounds) else "waiting"
 
     def _start_over(self) -> None:
-        self._log = RoundLog()
-        self._totals = Totals(len(self.record.experiment.model.widths) if self.record else 0)
+        self._rounds = Rounds(len(self.record.experiment.model.widths) if self.record else 0)
         self._evaluated: list[RoundRecord] = []
-        self._stopped = False
 
     def _read(self, record: RunRecord) -> bool:
         """Append new lines; a file that was cut or replaced is read again."""
-        if self._log.rows and not self._last_line_stays(record):
+        if self._rounds.last is not None and not self._last_line_stays(record):
             self._start_over()
-        start = self._log.position(len(self._log.rows))
-        count = 0
+        start, count = self._rounds.position(len(self._rounds)), 0
         for line, behind in islice(read_on(self.path / METRICS, record.experiment, start), CHUNK):
-            self._log.append(line, behind, self._totals.add(line))
-            self._stopped = line.stopped_by is not None
+            self._rounds.add(line, behind)
             if record.experiment.federation.stop_on_convergence and line.accuracy:
                 # without the lists of devices, which may be long
                 slim: dict[str, object] = {"devices": [], "gains": None, "decoded": []}
@@ -121,21 +192,58 @@ class Followed:
         A resumed run cuts its metrics and appends the rounds again. Such lines differ from the old
         ones in the seconds that the round took.
         """
-        start = self._log.position(len(self._log.rows) - 1)
+        start = self._rounds.position(len(self._rounds) - 1)
         try:
             found = next(read_on(self.path / METRICS, record.experiment, start), None)
         except DamageError:
             return False
-        return found is not None and self._log.ends_with(*found)
+        return found == self._rounds.last
 
     def _is_complete(self, record: RunRecord) -> bool:
-        """Equivalent to `federation.finished`, without keeping all lines."""
-        section = record.experiment.federation
+        """The same as `finished`, without keeping all lines."""
+        section, last = record.experiment.federation, self._rounds.last
         return (
-            self._stopped
-            or self._totals.rounds >= record.experiment.rounds
+            (last is not None and last[0].stopped_by is not None)
+            or len(self._rounds) >= record.experiment.rounds
             or (section.stop_on_convergence and convergence(self._evaluated, section) is not None)
         )
+
+
+def columns(records: Sequence[RunRecord]) -> list[Column]:
+    """The table of the page; each row is what `Followed` publishes, with the rounds asked for."""
+    widths = sorted({w for each in records for w in each.experiment.model.widths})
+
+    def of_width(name: str) -> Column:
+        def value(now: dict[str, Any]) -> float | None:
+            found: float | None = now["accuracy"].get(name)
+            return found
+
+        return Column(
+            f"accuracy % {name}", lambda now: percent(value(now)), f"accuracy.{name}", value
+        )
+
+    def of_segment(index: int) -> Column:
+        def value(now: dict[str, Any]) -> float | None:
+            found: float | None = (now["delivered"] + [None] * len(widths))[index]
+            return found
+
+        heading, key = f"delivered % segment\u00a0{index + 1}", f"delivered.{index + 1}"
+        return Column(heading, lambda now: percent(value(now)), key, value)
+
+    def of_sum(heading: str, key: str) -> Column:
+        return Column(heading, lambda now: number(now[key]), key, lambda now: now[key])
+
+    segments = max((len(each.experiment.model.widths) for each in records), default=0)
+    return [
+        Column("rounds", lambda now: f"{now['rounds']} / {now['asked']}", "rounds",
+               lambda now: now["rounds"]),
+        *(of_width(f"{width}x") for width in widths),
+        *map(of_segment, range(segments)),
+        of_sum("computing s", "compute_s"),
+        of_sum("airtime s", "airtime_s"),
+        of_sum("energy J", "energy_j"),
+        of_sum("sent MB", "sent_mb"),
+    ]  # fmt: skip
 
 
 def shown(text: str) -> str:
@@ -146,3 +254,12 @@ def shown(text: str) -> str:
     """
     plain = "".join(c if c.isprintable() else " " for c in text[:MOST_CHARACTERS])
     return plain if len(text) <= MOST_CHARACTERS else plain[:-1] + "…"
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file; None if it does not exist."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -245,11 +245,26 @@ function fitted(text, width) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-function sample(entry, index) {
-  const colour = entry.colour[index];
-  return entry.dash === undefined
-    ? svg("rect", { width: 12, height: 12, fill: colour })
-    : svg("line", { x1: 0, x2: 30, y1: 6, y2: 6, stroke: colour, "stroke-width": 2.4, "stroke-dasharray": entry.dash });
+const sample = (colour, dash) => (dash === undefined
+  ? svg("rect", { width: 12, height: 12, fill: colour })
+  : svg("line", { x1: 0, x2: 30, y1: 6, y2: 6, stroke: colour, "stroke-width": 2.4, "stroke-dasharray": dash }));
+
+function swatch(colour, dash) {
+  const shape = svg("svg", { width: dash === undefined ? 14 : 30, height: 12, "aria-hidden": "true" });
+  shape.append(sample(colour, dash));
+  return shape;
+}
+
+// Fills a list with what colours and dashes mean, unless it says that already.
+function legend(list, entries) {
+  const text = JSON.stringify(entries);
+  if (list.dataset.text === text) return;
+  list.dataset.text = text;
+  list.replaceChildren(...entries.map(({ name, colour = "currentColor", dash }) => {
+    const item = html("li");
+    item.append(swatch(colour, dash), name);
+    return item;
+  }));
 }
 
 function svgFile(plot, state, label) {
@@ -259,7 +274,7 @@ function svgFile(plot, state, label) {
     const name = fitted(entry.name, width - 60), wide = 52 + 7 * name.length;
     if (x > 10 && x + wide > width) [x, y] = [10, y + 20];
     const part = svg("g", { transform: `translate(${x} ${y - 10})` });
-    part.append(sample(entry, 0), svg("text", { x: entry.dash === undefined ? 18 : 36, y: 10, fill: LIGHT.ink }, name));
+    part.append(sample(entry.colour[0], entry.dash), svg("text", { x: entry.dash === undefined ? 18 : 36, y: 10, fill: LIGHT.ink }, name));
     legend.push(part);
     x += wide;
   }
@@ -413,13 +428,12 @@ function bar(element, plot, name, label, state, redraw) {
   }
   for (const entry of plot.kind === "heat" ? [] : entries(plot)) {
     const toggle = button("", "chart-entry", () => { if (!state.hidden.delete(entry.name)) state.hidden.add(entry.name); redraw(); });
-    const shape = svg("svg", { width: entry.dash === undefined ? 14 : 30, height: 12, "aria-hidden": "true" });
-    toggle.append(shape, html("span", "", entry.name));
+    toggle.append(swatch(entry.colour[0], entry.dash), html("span", "", entry.name));
     toggle.title = "hide or show";
     legend.append(toggle);
     updates.push((colours) => {
       toggle.setAttribute("aria-pressed", !state.hidden.has(entry.name));
-      shape.replaceChildren(sample(entry, colours.index));
+      toggle.firstChild.replaceWith(swatch(entry.colour[colours.index], entry.dash));
     });
   }
   row.append(legend, tools);
@@ -427,5 +441,5 @@ function bar(element, plot, name, label, state, redraw) {
   return updates;
 }
 
-return { mount, draw, grids, cells, theme, svg, html, csvFile };
+return { mount, draw, grids, cells, theme, svg, html, button, legend, csvFile };
 })();

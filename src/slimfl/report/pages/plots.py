@@ -187,12 +187,12 @@ class Lines:
         kept, fewer = thin(range(len(devices)), MOST_DEVICES)
         self.thinned |= fewer
         full = len(run.experiment.model.widths) - 1
-        shares = _short(100 * share[kept])
+        shares = short(100 * share[kept])
         return {
             "kind": "map",
             "height": 360,
             "points": [
-                [int(devices.ids[i]), *_short([devices.x_m[i], devices.y_m[i]]), heard,
+                [int(devices.ids[i]), *short([devices.x_m[i], devices.y_m[i]]), heard,
                  bool(devices.max_width[i] == full)]
                 for i, heard in zip(kept, shares, strict=True)
             ],
@@ -229,17 +229,17 @@ def curves(
     shared: list[list[float]] = []  # stored once, as methods often have the same rounds
     series = []
     for line in lines:
-        places = [_short(values) for values in line.x]
+        places = [short(values) for values in line.x]
         shared += [values for values in places if values not in shared]
         one = {
             "name": line.name,
             "colour": colours.on_screen(palette[line.method]),
             "dash": dashes[line.width] if line.width else "",
             "x": [shared.index(values) for values in places],
-            "y": _short(line.y["mean"]),
+            "y": short(line.y["mean"]),
         }
         if not line.y["low"].equals(line.y["high"]):
-            one |= {"low": _short(line.y["low"]), "high": _short(line.y["high"])}
+            one |= {"low": short(line.y["low"]), "high": short(line.y["high"])}
         series.append(one)
     ends = [line.y[column] for line in lines for column in ("low", "high") if len(line.y)]
     low, high = (min(map(min, ends)), max(map(max, ends))) if ends else (0.0, 1.0)
@@ -280,8 +280,8 @@ def delivered(rows: Sequence[tuple[Group, GroupRow]], palette: dict[str, str]) -
             asked = row.total(f"segments.{i + 1}.asked")
             marks.append(None if p is None else 100 * p)
             errors.append(None if p is None else 200 * sqrt(p * (1 - p) / asked))
-    stacks = [{"name": "measured", "values": _short(measured)}]
-    expected = {"name": "expected", "values": _short(marks), "errors": _short(errors)}
+    stacks = [{"name": "measured", "values": short(measured)}]
+    expected = {"name": "expected", "values": short(marks), "errors": short(errors)}
     axis = Axis("share of asked devices, %", "%", decimals=1)
     return _bars(bars, palette, axis, stacks, 105.0) | {"marks": expected}
 
@@ -299,8 +299,8 @@ def bits(rows: Sequence[GroupRow], palette: dict[str, str]) -> Plot:
                 bars.append((row.name, i))
                 values.append((decoded, dropped))
     stacks: list[Plot] = [
-        {"name": "decoded", "values": _short(one for one, _ in values)},
-        {"name": "dropped", "values": _short(one for _, one in values), "hatched": True},
+        {"name": "decoded", "values": short(one for one, _ in values)},
+        {"name": "dropped", "values": short(one for _, one in values), "hatched": True},
     ]
     most = max(map(sum, values), default=1.0)
     return _bars(bars, palette, Axis("MB in the whole run", "MB"), stacks, 1.03 * most)
@@ -335,7 +335,7 @@ def _bars(
     }
 
 
-def _short(values: Iterable[float | None]) -> list[Any]:
+def short(values: Iterable[float | None]) -> list[Any]:
     """Six digits: more than anybody can read from a plot, at less than half the bytes."""
     return [
         None
