@@ -254,6 +254,9 @@ def test_the_page_fits_the_screen(browser, served, folder, width, scheme):
     page = opened(browser, served.url)
     until(lambda: canvas(page, "gains", "points"))
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    if width == 1400:  # no column has to be scrolled to
+        table = "const box = document.querySelector('.scroll'); return box.scrollWidth"
+        assert page.execute_script(f"{table} - box.clientWidth") == 0
     ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert ground == {"light": "rgb(251, 251, 250)", "dark": "rgb(20, 24, 28)"}[scheme]
 
