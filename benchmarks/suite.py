@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.methods import method_costs
 from benchmarks.runners import Runner, interleave, local_runner, rates, ratio, spread
 from benchmarks.work import Work
-from slimfl.engines.cores import available_cores
+from slimfl.engines.machine import available_cores
 from slimfl.engines.native_engine import native_module
 from slimfl.errors import RunError
 from slimfl.extras import why_not_flower

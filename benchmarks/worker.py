@@ -125,7 +125,7 @@ def bare_runner(work: Work, tuned: bool) -> DoWork:
     import torch
 
     from benchmarks.bare_torch import BareLoop
-    from slimfl.engines.allocator import tune_allocator
+    from slimfl.engines.machine import tune_allocator
 
     if tuned:
         torch.set_num_threads(1)
@@ -141,7 +141,7 @@ def bare_runner(work: Work, tuned: bool) -> DoWork:
 
 def fma_runner() -> DoWork:
     """The limit that fused multiply-adds set on all cores."""
-    from slimfl.engines.cores import available_cores
+    from slimfl.engines.machine import available_cores
     from slimfl.engines.native_engine import native_module
 
     module = native_module()

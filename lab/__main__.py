@@ -125,7 +125,7 @@ def commands(kind: str, folder: str, help: str, sized: Callable[[str], Any]) -> 
         """Show the progress of the runs and the time left."""
         from lab.make import cells_of
         from lab.progress import status as look
-        from slimfl.engines.cores import available_cores
+        from slimfl.engines.machine import available_cores
 
         cells = cells_of(_questions(kind, names), sized(size))
         found = look(size, cells, cache, archive, workers or available_cores())

@@ -5,10 +5,37 @@ not wait for torch. No module of such a package may have the name of a public fu
 importing the module would replace the function in the package.
 """
 
+import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+
+def lazy(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, the `__dir__` and the `__all__` of a package.
+
+    Its public names are those that it imports for type checkers, so they are listed once::
+
+        if TYPE_CHECKING:
+            from slimfl.nn.adapt import slimmable as slimmable
+        else:
+            __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+
+    Args:
+        package: The package's `__name__`.
+        file: Its `__file__`, which is read.
+    """
+    names: dict[str, list[str]] = {}
+    for block in ast.parse(Path(file).read_text(encoding="utf-8")).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for found in block.body:
+                if isinstance(found, ast.ImportFrom) and found.module:
+                    names.setdefault(found.module, []).extend(one.name for one in found.names)
+    return *lazy_names(package, names), sorted(name for listed in names.values() for name in listed)
 
 
 def lazy_names(

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from slimfl.engines import device_states
-from slimfl.engines.device_states import DeviceStates
-from slimfl.engines.state_file import read_contents
+from slimfl.engines.device_states import DeviceStates, read_contents
 
 SIZE = 500
 ROW = 4 * (2 * SIZE + 1)

@@ -71,7 +71,7 @@ def test_a_round_of_two_engines_is_that_of_torch_alone(optimiser, caplog):
     assert len(said) == 1, "once in a run, not in every round"
     assert "4 of 10 devices" in said[0]
     assert OWN_STEP in said[0]
-    kept = both.engine.device_states(), alone.engine.device_states()
+    kept = both.engine.states.export(), alone.engine.states.export()
     assert kept[0].keys() == kept[1].keys(), "one place for what devices keep"
 
 

@@ -37,7 +37,7 @@ def assert_same(**sections):
         assert b["accuracy"] == pytest.approx(a["accuracy"], abs=0.025)  # two samples of 90
         assert b["loss"] == pytest.approx(a["loss"], rel=2e-3)
         assert b["training_loss"] == pytest.approx(a["training_loss"], rel=2e-3)
-    states = torch_sim.engine.device_states(), native_sim.engine.device_states()
+    states = torch_sim.engine.states.export(), native_sim.engine.states.export()
     assert states[0].keys() == states[1].keys()
 
 

@@ -75,7 +75,7 @@ def test_optimiser_state_is_kept_or_fresh(state):
     )
     sim.step()
     sim.step()
-    steps = {k: float(v) for k, v in sim.engine.device_states().items() if k.endswith("/step")}
+    steps = {k: float(v) for k, v in sim.engine.states.export().items() if k.endswith("/step")}
     assert steps == ({f"{d}/step": 4.0 for d in range(10)} if state == "kept" else {})
 
 

@@ -350,7 +350,7 @@ def test_half_the_devices_gone_for_ten_rounds():
     assert gone == [[], []] + [[1, 3]] * 10 + [[], []]
     assert not [asked for asked in grid.asked if asked[0] in range(3, 13) and asked[1] in (1, 3)]
     # they come back with the moments of their last round
-    steps = {k: float(v) for k, v in sim.engine.device_states().items() if k.endswith("/step")}
+    steps = {k: float(v) for k, v in sim.engine.states.export().items() if k.endswith("/step")}
     assert steps == {"0/step": 28.0, "1/step": 8.0, "2/step": 28.0, "3/step": 8.0}
 
 

@@ -208,7 +208,7 @@ def test_with_all_channels_any_order_is_federated_averaging(name):
         moving.step()
         plain.step()
     np.testing.assert_allclose(moving.global_model, plain.global_model, rtol=1e-3, atol=2e-5)
-    states, others = moving.engine.device_states(), plain.engine.device_states()
+    states, others = moving.engine.states.export(), plain.engine.states.export()
     for key, value in others.items():
         np.testing.assert_allclose(states[key], value, rtol=2e-2, atol=1e-5)
 

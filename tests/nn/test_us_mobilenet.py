@@ -7,7 +7,7 @@ from torch import nn
 
 from slimfl.errors import RequestError
 from slimfl.nn import at_width, build, cost, flatten, segments, standalone
-from slimfl.nn.us_mobilenet import USMobileNet
+from slimfl.nn.mobilenets import USMobileNet
 from slimfl.round import Simulation
 from tests import asking
 

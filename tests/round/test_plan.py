@@ -144,7 +144,7 @@ def test_a_device_that_sits_out_neither_trains_nor_sends_nor_drops_out(engine):
         assert line["gains"] == [other["gains"][k] for k in active]
         assert line["decoded"] == [other["decoded"][k] for k in active]
         if number == 1:
-            steps = [k for k in sim.engine.device_states() if k.endswith("/step")]
+            steps = [k for k in sim.engine.states.export() if k.endswith("/step")]
             assert sorted(steps) == [f"{k}/step" for k in active]
         if not active:
             np.testing.assert_array_equal(sim.global_model, before)

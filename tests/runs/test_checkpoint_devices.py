@@ -345,7 +345,7 @@ def test_the_shapes_of_states_are_those_of_the_engines(training, engine):
     sim = slimfl.round.Simulation(experiment)
     sim.step()
     found = {}
-    for key, value in sim.engine.device_states().items():
+    for key, value in sim.engine.states.export().items():
         device, _, name = key.partition("/")
         found.setdefault(device, {})[name] = value.shape
     expected = state_shapes(experiment.training, len(sim.global_model))

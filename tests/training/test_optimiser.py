@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from slimfl.experiment import TrainingSection
-from slimfl.training.optimiser import export_state, import_state, optimiser
+from slimfl.training.optimisers import export_state, import_state, optimiser
 
 SECTIONS = {
     "adam": TrainingSection(learning_rate=0.1, betas=(0.8, 0.99), weight_decay=0.01),

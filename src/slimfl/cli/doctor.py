@@ -49,8 +49,7 @@ def _python() -> dict[str, Any]:
 def _engines() -> list[dict[str, Any]]:
     import torch
 
-    from slimfl.engines.allocator import tune_allocator
-    from slimfl.engines.cores import available_cores
+    from slimfl.engines.machine import available_cores, tune_allocator
     from slimfl.engines.native_engine import native_module
     from slimfl.extras import why_not_flower
 

@@ -2,37 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import lazy
 
 if TYPE_CHECKING:
-    from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Update, Workload
-    from slimfl.engines.choice import Choice, ChooseEngine, choose
+    from slimfl.engines.base import Engine as Engine
+    from slimfl.engines.base import Missing as Missing
+    from slimfl.engines.base import Outcome as Outcome
+    from slimfl.engines.base import Score as Score
+    from slimfl.engines.base import Task as Task
+    from slimfl.engines.base import Update as Update
+    from slimfl.engines.base import Workload as Workload
+    from slimfl.engines.choice import Choice as Choice
+    from slimfl.engines.choice import ChooseEngine as ChooseEngine
+    from slimfl.engines.choice import choose as choose
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.engines.base": [
-                "Engine",
-                "Missing",
-                "Outcome",
-                "Score",
-                "Task",
-                "Update",
-                "Workload",
-            ],
-            "slimfl.engines.choice": ["Choice", "ChooseEngine", "choose"],
-        },
-    )
-
-__all__ = [
-    "Choice",
-    "ChooseEngine",
-    "Engine",
-    "Missing",
-    "Outcome",
-    "Score",
-    "Task",
-    "Update",
-    "Workload",
-    "choose",
-]
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

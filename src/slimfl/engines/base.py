@@ -88,12 +88,6 @@ class Engine(Protocol):
     ) -> list[Score]:
         """Score the given widths on the test set, optionally per label."""
 
-    def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """Everything that devices keep between rounds, as arrays."""
-
-    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Restore what `device_states` returned."""
-
 
 @dataclass(frozen=True, eq=False)
 class Workload:

@@ -6,8 +6,12 @@ The newest states are in memory. When they exceed `MEMORY_BYTES` they are writte
 states are read from files when their devices train again. Files never change, so a checkpoint only
 names them and writes what changed since the last one. A file whose rows are mostly outdated is
 rewritten without them.
+
+A file is safetensors with one row per device: `devices` names the device of every row, and
+`state/exp_avg` and similar arrays contain the rows.
 """
 
+import hashlib
 import tempfile
 import threading
 from collections import Counter
@@ -17,10 +21,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from slimfl.engines.state_file import Contents, read_states, write_states
 from slimfl.errors import RunError
-from slimfl.files import own_folder
+from slimfl.files import open_plain, own_folder, write_atomically
 from slimfl.nn import Vector
 from slimfl.training import OptimiserState
 
@@ -42,6 +47,11 @@ class StateFile:
     sha256: str
     rows: int
 
+
+_DEVICES, _STATE = "devices", "state/"
+
+#: The devices of a file's rows, and the shape of each array per row.
+Contents = tuple[NDArray[np.int64], dict[str, tuple[int, ...]]]
 
 #: What a device's own last model is called beside the arrays of its optimiser.
 MODEL = "model"
@@ -245,3 +255,51 @@ def file_number(name: str) -> int:
 
 def _size(state: OptimiserState) -> int:
     return sum(value.nbytes for value in state.values())
+
+
+class UnreadableStatesError(Exception):
+    """A file that does not contain states."""
+
+
+def write_states(path: Path, states: dict[int, OptimiserState]) -> str:
+    """Write the states and return the checksum of the file."""
+    names = next(iter(states.values()))
+    rows = {f"{_STATE}{name}": np.stack([one[name] for one in states.values()]) for name in names}
+    contents = save({_DEVICES: np.array(list(states), np.int64), **rows})
+    write_atomically(path, contents)
+    return hashlib.sha256(contents).hexdigest()
+
+
+def read_contents(path: Path) -> Contents:
+    """The devices and shapes in a file, without reading the states."""
+    open_plain(path, "rb").close()
+    try:
+        with safe_open(path, "numpy") as file:
+            devices: NDArray[np.int64] = file.get_tensor(_DEVICES)
+            names = [name for name in file.keys() if name != _DEVICES]  # noqa: SIM118
+            slices = {name.removeprefix(_STATE): file.get_slice(name) for name in names}
+            shapes = {name: tuple(one.get_shape()) for name, one in slices.items()}
+            kinds = {one.get_dtype() for one in slices.values()}
+    except (OSError, SafetensorError) as error:
+        raise UnreadableStatesError(str(error)) from None
+    if devices.dtype != np.int64 or devices.ndim != 1 or kinds - {"F32"}:
+        raise UnreadableStatesError("it holds other types of numbers than states have")
+    if any(shape[:1] != devices.shape for shape in shapes.values()):
+        raise UnreadableStatesError("it has not one row per device")
+    return devices, {name: shape[1:] for name, shape in shapes.items()}
+
+
+def read_states(path: Path, rows: list[int]) -> list[OptimiserState]:
+    """The states in these rows."""
+    open_plain(path, "rb").close()
+    with safe_open(path, "numpy") as file:
+        slices = {
+            name.removeprefix(_STATE): file.get_slice(name)
+            for name in file.keys()  # noqa: SIM118
+            if name != _DEVICES
+        }
+        return [{name: _row(one[row : row + 1]) for name, one in slices.items()} for row in rows]
+
+
+def _row(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    return rows.reshape(rows.shape[1:])

@@ -3,9 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from slimfl.engines.base import Engine, Outcome, Score, Task
 from slimfl.nn import Vector
 from slimfl.training import Work
@@ -64,11 +61,3 @@ class EngineWithFallback:
     ) -> list[Score]:
         """Evaluate with the fast engine."""
         return self.first.evaluate(parameters, widths, by_label=by_label)
-
-    def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """Optimiser states that devices keep between rounds."""
-        return self.first.device_states()
-
-    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Restore what `device_states` returned."""
-        self.first.restore_device_states(states)

@@ -13,8 +13,8 @@ from torch import nn
 
 from slimfl.data import Samples
 from slimfl.engines.base import Score, Task, Update, Workload
-from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
+from slimfl.engines.machine import available_cores
 from slimfl.experiment.naming import NO_OPTIONS
 from slimfl.nn import FlatOrders, ULMobileNet, Vector, put_back
 from slimfl.training import LocalSchedule, OptimiserState, Work, configured_step
@@ -183,18 +183,15 @@ class NativeEngine:
     ) -> list[Score]:
         """Score the widths together, as they share work."""
         test = self.workload.dataset.test
-        if by_label:
-            return self._evaluate_by_label(parameters, widths)
-        scores = self._scores(parameters, widths, test)
-        return [Score(correct / len(test), loss / len(test)) for correct, loss in scores]
-
-    def _evaluate_by_label(self, parameters: Vector, widths: Sequence[int]) -> list[Score]:
-        """One label after the other, which takes the same work."""
-        count = len(self.workload.dataset.test)
-        found = np.array([self._scores(parameters, widths, each) for each in self._by_label])
-        correct, losses = found[..., 0].astype(np.int64), found[..., 1]  # [label, width]
+        parts = self._by_label if by_label else [test]  # one after the other takes the same work
+        found = np.array([self._scores(parameters, widths, part) for part in parts])
+        correct, losses = found[..., 0].astype(np.int64), found[..., 1]  # [part, width]
         return [
-            Score(int(right.sum()) / count, float(loss.sum()) / count, tuple(right.tolist()))
+            Score(
+                int(right.sum()) / len(test),
+                float(loss.sum()) / len(test),
+                tuple(right.tolist()) if by_label else None,
+            )
             for right, loss in zip(correct.T, losses.T, strict=True)
         ]
 
@@ -219,14 +216,6 @@ class NativeEngine:
             threads=self.threads,
         )
         return scores
-
-    def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """The optimiser states that devices keep."""
-        return self.states.export()
-
-    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Restore what `device_states` returned."""
-        self.states.restore(states)
 
 
 #: Samples are extracted if there are this many times as many as a wave uses.

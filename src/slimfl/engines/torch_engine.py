@@ -19,10 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from slimfl.engines.allocator import tune_allocator
 from slimfl.engines.base import Score, Task, Update, Workload
-from slimfl.engines.cores import available_cores
 from slimfl.engines.device_states import DeviceStates
+from slimfl.engines.machine import available_cores, tune_allocator
 from slimfl.nn import (
     ChannelOrder,
     FlatOrders,
@@ -241,11 +240,3 @@ class TorchEngine:
         finally:
             pool.shutdown(cancel_futures=True)
             torch.set_num_threads(before)
-
-    def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """The optimiser states that devices keep."""
-        return self.states.export()
-
-    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Restore what `device_states` returned."""
-        self.states.restore(states)

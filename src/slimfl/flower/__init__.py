@@ -26,24 +26,17 @@ resumed run gives the same numbers as an uninterrupted one.
 import os
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import lazy
 from slimfl.offline import stay_offline
 
 # before anything imports Flower, which reads the settings at import
 stay_offline(os.environ)
 
 if TYPE_CHECKING:
-    from slimfl.flower.app import client_app, server_app
-    from slimfl.flower.strategy import SlimFLStrategy
+    from slimfl.flower.app import client_app as client_app
+    from slimfl.flower.app import server_app as server_app
+    from slimfl.flower.strategy import SlimFLStrategy as SlimFLStrategy
 else:
     # a kit can be made without Flower, and a SuperLink or SuperNode starts without torch: only the
     # tasks that it hands out need it
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.flower.strategy": ["SlimFLStrategy"],
-            "slimfl.flower.app": ["client_app", "server_app"],
-        },
-    )
-
-__all__ = ["SlimFLStrategy", "client_app", "server_app"]
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -75,13 +75,11 @@ class Workbench:
             )
         with self._lock:
             engine = self._engine_for(order, equipment)
-            engine.restore_device_states({f"{device}/{k}": v for k, v in order.state.items()})
+            # nothing of the devices that this process played before
+            engine.states.restore({f"{device}/{k}": v for k, v in order.state.items()})
             (update,) = engine.train(order.round, order.start, [order.task])
             assert isinstance(update, Update)
-            state = {
-                name.removeprefix(f"{device}/"): value
-                for name, value in engine.device_states().items()
-            }
+            state = engine.states.get(device) or {}
         if equipment.gain_file is not None:
             update = replace(update, gain=measured_gain(equipment.gain_file))
         return Answer(order.round, update, digest(order.start), state)

@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import httpx
-import numpy as np
 from flwr.app import ArrayRecord, Message, MessageType
 from flwr.common.constant import ErrorCode
-from numpy.typing import NDArray
 
 from slimfl import experiment as config
 from slimfl.engines.base import Engine, Missing, Outcome, Score, Task, Workload
@@ -183,14 +181,6 @@ class FlowerEngine:
     ) -> list[Score]:
         """Score the given widths on the server's test set."""
         return self.local.evaluate(parameters, widths, by_label=by_label)
-
-    def device_states(self) -> dict[str, NDArray[np.float32]]:
-        """The optimiser states that devices keep."""
-        return self.states.export()
-
-    def restore_device_states(self, states: dict[str, NDArray[np.float32]]) -> None:
-        """Restore what `device_states` returned."""
-        self.states.restore(states)
 
 
 class _Post:

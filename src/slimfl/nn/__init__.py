@@ -2,71 +2,40 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import lazy
 
 if TYPE_CHECKING:
-    from slimfl.nn.adapt import slimmable
-    from slimfl.nn.flat import FlatView, flatten, load_flat, statistics_positions
-    from slimfl.nn.initialisation import initialise
-    from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
-    from slimfl.nn.models import MODELS, build, check
-    from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
-    from slimfl.nn.order import ChannelOrder, FlatOrders, Vector, flat_order, put_back
-    from slimfl.nn.segmentation import Segments, segments
-    from slimfl.nn.sub_network import standalone
-    from slimfl.nn.ul_mobilenet import ULMobileNet
-    from slimfl.nn.width_cost import WidthCost, cost, multiply_adds, output_shape
-    from slimfl.nn.widths import Slimmable, active_width, at_width, channels_at
+    from slimfl.nn.adapt import slimmable as slimmable
+    from slimfl.nn.flat import FlatView as FlatView
+    from slimfl.nn.flat import flatten as flatten
+    from slimfl.nn.flat import load_flat as load_flat
+    from slimfl.nn.flat import statistics_positions as statistics_positions
+    from slimfl.nn.layers import SlimConv2d as SlimConv2d
+    from slimfl.nn.layers import SlimLinear as SlimLinear
+    from slimfl.nn.layers import average_pool as average_pool
+    from slimfl.nn.mobilenets import ULMobileNet as ULMobileNet
+    from slimfl.nn.models import MODELS as MODELS
+    from slimfl.nn.models import build as build
+    from slimfl.nn.models import check as check
+    from slimfl.nn.models import initialise as initialise
+    from slimfl.nn.norms import SlimBatchNorm2d as SlimBatchNorm2d
+    from slimfl.nn.norms import SlimGroupNorm as SlimGroupNorm
+    from slimfl.nn.norms import statistics as statistics
+    from slimfl.nn.order import ChannelOrder as ChannelOrder
+    from slimfl.nn.order import FlatOrders as FlatOrders
+    from slimfl.nn.order import Vector as Vector
+    from slimfl.nn.order import flat_order as flat_order
+    from slimfl.nn.order import put_back as put_back
+    from slimfl.nn.sub_network import standalone as standalone
+    from slimfl.nn.width_cost import WidthCost as WidthCost
+    from slimfl.nn.width_cost import cost as cost
+    from slimfl.nn.width_cost import multiply_adds as multiply_adds
+    from slimfl.nn.width_cost import output_shape as output_shape
+    from slimfl.nn.widths import Segments as Segments
+    from slimfl.nn.widths import Slimmable as Slimmable
+    from slimfl.nn.widths import active_width as active_width
+    from slimfl.nn.widths import at_width as at_width
+    from slimfl.nn.widths import channels_at as channels_at
+    from slimfl.nn.widths import segments as segments
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.nn.adapt": ["slimmable"],
-            "slimfl.nn.flat": ["FlatView", "flatten", "load_flat", "statistics_positions"],
-            "slimfl.nn.initialisation": ["initialise"],
-            "slimfl.nn.layers": ["SlimConv2d", "SlimLinear", "average_pool"],
-            "slimfl.nn.models": ["MODELS", "build", "check"],
-            "slimfl.nn.norms": ["SlimBatchNorm2d", "SlimGroupNorm", "statistics"],
-            "slimfl.nn.order": ["ChannelOrder", "FlatOrders", "Vector", "flat_order", "put_back"],
-            "slimfl.nn.segmentation": ["Segments", "segments"],
-            "slimfl.nn.sub_network": ["standalone"],
-            "slimfl.nn.ul_mobilenet": ["ULMobileNet"],
-            "slimfl.nn.width_cost": ["WidthCost", "cost", "multiply_adds", "output_shape"],
-            "slimfl.nn.widths": ["Slimmable", "active_width", "at_width", "channels_at"],
-        },
-    )
-
-__all__ = [
-    "MODELS",
-    "ChannelOrder",
-    "FlatOrders",
-    "FlatView",
-    "Segments",
-    "SlimBatchNorm2d",
-    "SlimConv2d",
-    "SlimGroupNorm",
-    "SlimLinear",
-    "Slimmable",
-    "ULMobileNet",
-    "Vector",
-    "WidthCost",
-    "active_width",
-    "at_width",
-    "average_pool",
-    "build",
-    "channels_at",
-    "check",
-    "cost",
-    "flat_order",
-    "flatten",
-    "initialise",
-    "load_flat",
-    "multiply_adds",
-    "output_shape",
-    "put_back",
-    "segments",
-    "slimmable",
-    "standalone",
-    "statistics",
-    "statistics_positions",
-]
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -10,8 +10,8 @@ no statistics, so nothing of it depends on what the radio lost.
 from torch import Tensor, nn
 
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
+from slimfl.nn.mobilenets import MOST
 from slimfl.nn.norms import SlimGroupNorm
-from slimfl.nn.ul_mobilenet import MOST
 
 #: Blocks of all stages together: a network of unbounded depth would fill a device's memory.
 MOST_BLOCKS = 128

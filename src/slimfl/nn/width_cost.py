@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.segmentation import segments
-from slimfl.nn.widths import Slimmable, at_width
+from slimfl.nn.widths import Slimmable, at_width, segments
 
 
 @dataclass(frozen=True)

@@ -2,69 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import lazy
 
 if TYPE_CHECKING:
-    from slimfl.training.cohort import CohortTrainer, cohort_key
-    from slimfl.training.local import Images, LocalTrainer, is_random
-    from slimfl.training.losses import hard_loss, soft_loss
-    from slimfl.training.optimiser_state import OptimiserState, state_shapes
-    from slimfl.training.schedule import (
-        LocalSchedule,
-        learning_rates,
-        local_schedule,
-        local_steps,
-        planned_images,
-    )
-    from slimfl.training.steps import STEPS, Forward, Step, UpdateStep, configured_step, step
-    from slimfl.training.work import Work
+    from slimfl.training.cohort import CohortTrainer as CohortTrainer
+    from slimfl.training.cohort import cohort_key as cohort_key
+    from slimfl.training.local import Images as Images
+    from slimfl.training.local import LocalTrainer as LocalTrainer
+    from slimfl.training.local import is_random as is_random
+    from slimfl.training.schedule import LocalSchedule as LocalSchedule
+    from slimfl.training.schedule import learning_rates as learning_rates
+    from slimfl.training.schedule import local_schedule as local_schedule
+    from slimfl.training.schedule import local_steps as local_steps
+    from slimfl.training.schedule import planned_images as planned_images
+    from slimfl.training.steps import STEPS as STEPS
+    from slimfl.training.steps import Forward as Forward
+    from slimfl.training.steps import Step as Step
+    from slimfl.training.steps import UpdateStep as UpdateStep
+    from slimfl.training.steps import configured_step as configured_step
+    from slimfl.training.steps import hard_loss as hard_loss
+    from slimfl.training.steps import soft_loss as soft_loss
+    from slimfl.training.steps import step as step
+    from slimfl.training.work import OptimiserState as OptimiserState
+    from slimfl.training.work import Work as Work
+    from slimfl.training.work import state_shapes as state_shapes
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.training.cohort": ["CohortTrainer", "cohort_key"],
-            "slimfl.training.local": ["Images", "LocalTrainer", "is_random"],
-            "slimfl.training.work": ["Work"],
-            "slimfl.training.losses": ["hard_loss", "soft_loss"],
-            "slimfl.training.optimiser_state": ["OptimiserState", "state_shapes"],
-            "slimfl.training.schedule": [
-                "LocalSchedule",
-                "learning_rates",
-                "local_schedule",
-                "local_steps",
-                "planned_images",
-            ],
-            "slimfl.training.steps": [
-                "STEPS",
-                "Forward",
-                "Step",
-                "UpdateStep",
-                "configured_step",
-                "step",
-            ],
-        },
-    )
-
-__all__ = [
-    "STEPS",
-    "CohortTrainer",
-    "Forward",
-    "Images",
-    "LocalSchedule",
-    "LocalTrainer",
-    "OptimiserState",
-    "Step",
-    "UpdateStep",
-    "Work",
-    "cohort_key",
-    "configured_step",
-    "hard_loss",
-    "is_random",
-    "learning_rates",
-    "local_schedule",
-    "local_steps",
-    "planned_images",
-    "soft_loss",
-    "state_shapes",
-    "step",
-]
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -16,11 +16,10 @@ from torch.func import functional_call, vmap
 
 from slimfl.experiment import TrainingSection
 from slimfl.nn import Vector, at_width
-from slimfl.training.local import Images
-from slimfl.training.optimiser import optimiser
-from slimfl.training.optimiser_state import OptimiserState
+from slimfl.training.local import Images, follow
+from slimfl.training.optimisers import export_state, import_state, optimiser
 from slimfl.training.schedule import LocalSchedule
-from slimfl.training.steps import check_losses, step
+from slimfl.training.work import OptimiserState
 
 
 def cohort_key(schedule: LocalSchedule, state: OptimiserState | None) -> Hashable:
@@ -65,11 +64,14 @@ class CohortTrainer:
         values = nn.Parameter(torch.from_numpy(start).to(self.device).repeat(count, 1))
         origin = values.detach().clone() if self.section.proximal_mu else values
         optim = optimiser(self.section, values)
-        if states[0]:
-            optim.state[values] = self._stacked(states)
-        train_step = step(schedule.step, schedule.options)
+        known = [state for state in states if state]
+        if known:
+            stacked = {
+                name: value if name == "step" else np.stack([state[name] for state in known])
+                for name, value in known[0].items()
+            }
+            import_state(optim, values, stacked)
         samples = torch.from_numpy(np.stack([one.samples for one in schedules])).to(self.device)
-        totals = torch.zeros(len(self.widths), dtype=torch.float64, device=self.device)
         self.network.train()
 
         def update(loss: Tensor) -> None:
@@ -81,28 +83,22 @@ class CohortTrainer:
                 values.grad.add_(values.detach() - origin, alpha=self.section.proximal_mu)
             optim.step()
 
-        for number, row in enumerate(schedule.visits):
-            begin, end = schedule.batch_offsets[number : number + 2].tolist()
-            batch, labels = images.batch(samples[:, begin:end].reshape(-1))
-            by_device = batch.reshape(count, end - begin, *batch.shape[1:])
-            for group in optim.param_groups:
-                group["lr"] = float(schedule.learning_rates[number])
+        def logits(batch: Tensor, i: int) -> Tensor:
+            by_device = batch.reshape(count, -1, *batch.shape[1:])
+            with at_width(self.widths[i]):
+                found = vmap(self._call, randomness="different")(self._rows(values), by_device)
+            return found.flatten(0, 1)
 
-            def forward(i: int, by_device: Tensor = by_device) -> Tensor:
-                with at_width(self.widths[i]):
-                    logits = vmap(self._call, randomness="different")(self._rows(values), by_device)
-                return logits.flatten(0, 1)
-
-            widths = np.flatnonzero(row).tolist()
-            losses = train_step(forward, labels, widths, schedule.weights, update)
-            check_losses(schedule.step, losses, widths)
-            totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
-
-        seen = schedule.images_seen
-        means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
-        parameters = values.detach().cpu().numpy()
-        kept = self._unstacked(optim, values, count)
-        return [(parameters[k].copy(), kept[k], means) for k in range(count)]
+        means = follow(schedule, samples, images, optim, logits, update)
+        parameters, state = values.detach().cpu().numpy(), export_state(optim, values)
+        return [
+            (
+                parameters[k].copy(),
+                {n: value.copy() if n == "step" else value[k].copy() for n, value in state.items()},
+                means,
+            )
+            for k in range(count)
+        ]
 
     def _call(self, parameters: dict[str, Tensor], images: Tensor) -> Tensor:
         logits: Tensor = functional_call(self.network, parameters, (images,))
@@ -116,28 +112,3 @@ class CohortTrainer:
             name: block.reshape(len(values), *shape)
             for (name, shape), block in zip(self.shapes.items(), blocks, strict=True)
         }
-
-    def _stacked(self, states: Sequence[OptimiserState | None]) -> dict[str, Tensor]:
-        known = [state for state in states if state]
-        return {
-            name: torch.tensor(known[0][name])
-            if name == "step"
-            else torch.from_numpy(np.stack([state[name] for state in known])).to(self.device)
-            for name in known[0]
-        }
-
-    def _unstacked(
-        self, optim: torch.optim.Optimizer, values: nn.Parameter, count: int
-    ) -> list[OptimiserState]:
-        state = {
-            name: value.detach().cpu().numpy()
-            for name, value in optim.state[values].items()
-            if isinstance(value, torch.Tensor)
-        }
-        return [
-            {
-                name: value.copy() if name == "step" else value[k].copy()
-                for name, value in state.items()
-            }
-            for k in range(count)
-        ]

@@ -1,5 +1,8 @@
 """Local training in torch: one device, one schedule."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,10 +12,10 @@ from slimfl.data import Samples
 from slimfl.experiment import TrainingSection
 from slimfl.nn import FlatView, Vector, at_width
 from slimfl.rng import generator
-from slimfl.training.optimiser import export_state, import_state, optimiser
-from slimfl.training.optimiser_state import OptimiserState
+from slimfl.training.optimisers import export_state, import_state, optimiser
 from slimfl.training.schedule import LocalSchedule
-from slimfl.training.steps import check_losses, step
+from slimfl.training.steps import UpdateStep, check_losses, step
+from slimfl.training.work import OptimiserState
 
 
 class Images:
@@ -36,6 +39,42 @@ class Images:
 def is_random(network: nn.Module) -> bool:
     """True if a forward pass draws random numbers; torch has one generator per process."""
     return any(isinstance(m, nn.modules.dropout._DropoutNd) for m in network.modules())
+
+
+def follow(
+    schedule: LocalSchedule,
+    samples: Tensor,
+    images: Images,
+    optim: torch.optim.Optimizer,
+    logits: Callable[[Tensor, int], Tensor],
+    update: UpdateStep,
+) -> NDArray[np.float64]:
+    """Take every step of a schedule.
+
+    Args:
+        schedule: The batches, widths and learning rates.
+        samples: Sample indices [position], or [device, position] for devices side by side.
+        images: What the indices refer to.
+        optim: Whose learning rate the schedule sets.
+        logits: The logits of a batch at the width of that index.
+        update: One backward pass and one optimiser step.
+
+    Returns:
+        The mean loss over the images of every width; NaN for a width that took no part.
+    """
+    train_step = step(schedule.step, schedule.options)
+    totals = torch.zeros(schedule.visits.shape[1], dtype=torch.float64, device=samples.device)
+    for number, row in enumerate(schedule.visits):
+        begin, end = schedule.batch_offsets[number : number + 2].tolist()
+        batch, labels = images.batch(samples[..., begin:end].reshape(-1))
+        for group in optim.param_groups:
+            group["lr"] = float(schedule.learning_rates[number])
+        widths = np.flatnonzero(row).tolist()
+        losses = train_step(partial(logits, batch), labels, widths, schedule.weights, update)
+        check_losses(schedule.step, losses, widths)
+        totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
+    seen = schedule.images_seen
+    return np.asarray(totals.cpu().numpy() / np.where(seen > 0, seen, np.nan))
 
 
 class LocalTrainer:
@@ -80,27 +119,12 @@ class LocalTrainer:
                 self.flat.gradients.add_(values.detach() - origin, alpha=self.proximal_mu)
             self.flat.step(self.optimiser)
 
-        train_step = step(schedule.step, schedule.options)
+        def logits(batch: Tensor, i: int) -> Tensor:
+            with at_width(self.widths[i]):
+                found: Tensor = self.network(batch)
+            return found
+
         samples = torch.from_numpy(schedule.samples).to(values.device)
-        totals = torch.zeros(len(self.widths), dtype=torch.float64, device=values.device)
-        plan = [np.flatnonzero(row).tolist() for row in schedule.visits]
-
-        for number, widths in enumerate(plan):
-            begin, end = schedule.batch_offsets[number : number + 2].tolist()
-            batch, labels = images.batch(samples[begin:end])
-            for group in self.optimiser.param_groups:
-                group["lr"] = float(schedule.learning_rates[number])
-
-            def forward(i: int, batch: Tensor = batch) -> Tensor:
-                with at_width(self.widths[i]):
-                    logits: Tensor = self.network(batch)
-                return logits
-
-            losses = train_step(forward, labels, widths, schedule.weights, update)
-            check_losses(schedule.step, losses, widths)
-            totals[widths] += (end - begin) * torch.stack([loss.detach() for loss in losses])
-
-        seen = schedule.images_seen
-        means = totals.cpu().numpy() / np.where(seen > 0, seen, np.nan)
+        means = follow(schedule, samples, images, self.optimiser, logits, update)
         result = values.detach().to("cpu", copy=True).numpy()
         return result, export_state(self.optimiser, values), means

@@ -16,16 +16,26 @@ from functools import lru_cache, partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from slimfl.errors import RequestError
 from slimfl.experiment import TrainingSection
 from slimfl.experiment.naming import NO_OPTIONS, Options, construct, resolve
-from slimfl.training.losses import hard_loss, soft_loss
 
 Forward = Callable[[int], Tensor]
 UpdateStep = Callable[[Tensor], None]
 Step = Callable[[Forward, Tensor, Sequence[int], Sequence[float], UpdateStep], list[Tensor]]
+
+
+def hard_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """F of equation (1): cross-entropy with the ground truth, mean over the batch."""
+    return F.cross_entropy(logits, labels)
+
+
+def soft_loss(logits: Tensor, teacher: Tensor) -> Tensor:
+    """F-hat of equation (1): cross-entropy with the softmax of the teacher, which is detached."""
+    return F.cross_entropy(logits, torch.softmax(teacher.detach(), dim=1))
 
 
 def sustrain(

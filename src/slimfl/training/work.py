@@ -1,4 +1,4 @@
-"""What one device trains and sends in one round."""
+"""What one device trains and sends in one round, and what it keeps for the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
+from slimfl.experiment import TrainingSection
 from slimfl.experiment.naming import NO_OPTIONS, Options, as_options
 from slimfl.nn import ChannelOrder
 
@@ -52,3 +53,16 @@ class Work:
         The widest takes part in every step, except where one width is drawn per batch.
         """
         return int(seen.sum() if self.visit == "one" else seen.max())
+
+
+#: Arrays under PyTorch's own names.
+OptimiserState = dict[str, NDArray[np.float32]]
+
+
+def state_shapes(section: TrainingSection, parameters: int) -> dict[str, tuple[int, ...]]:
+    """The arrays of a device's state after its first step, for a model of that size."""
+    if section.optimiser_state == "fresh":
+        return {}
+    if section.optimiser == "adam":
+        return {"step": (), "exp_avg": (parameters,), "exp_avg_sq": (parameters,)}
+    return {"momentum_buffer": (parameters,)} if section.momentum else {}

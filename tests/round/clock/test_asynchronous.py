@@ -81,7 +81,7 @@ def test_equal_devices_and_as_many_places_are_synchronous_to_the_bit(changes):
     apart, steps = stepped(experiment(changes))
     assert [comparable(line) for line in steps] == [comparable(line) for line in rounds]
     np.testing.assert_array_equal(apart.global_model, together.global_model)
-    states, theirs = apart.engine.device_states(), together.engine.device_states()
+    states, theirs = apart.engine.states.export(), together.engine.states.export()
     assert states.keys() == theirs.keys()
     for name, value in states.items():
         np.testing.assert_array_equal(value, theirs[name], err_msg=name)

@@ -19,8 +19,13 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from slimfl.engines.device_states import StateFile, file_number
-from slimfl.engines.state_file import Contents, UnreadableStatesError, read_contents
+from slimfl.engines.device_states import (
+    Contents,
+    StateFile,
+    UnreadableStatesError,
+    file_number,
+    read_contents,
+)
 from slimfl.errors import RequestError
 from slimfl.experiment import OWN, Experiment, round_dependencies
 from slimfl.experiment.naming import module_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slimfl.engines.cores import available_cores
+from slimfl.engines.machine import available_cores
 from slimfl.errors import RequestError
 from slimfl.runs.progress import Progress, Watcher
 from slimfl.runs.sweeps.job import Job, is_complete

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from slimfl.experiment import TrainingSection
-from slimfl.training.optimiser_state import OptimiserState
+from slimfl.training.work import OptimiserState
 
 
 def optimiser(section: TrainingSection, values: nn.Parameter) -> torch.optim.Optimizer:
