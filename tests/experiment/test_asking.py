@@ -226,3 +226,25 @@ def test_a_suggestion_is_made_once(words, here):
 def test_methods_of_other_libraries_lead_to_ours(method, ours):
     with pytest.raises(RequestError, match=f"here it is .*{ours}"):
         asking.run(method=method, dataset="synthetic", rounds=1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"radio": {"spectral_efficiency": [1.0, 2.0]}}, {"radio": {"spectral_efficiency": 1.5}}),
+        (
+            {"privacy": {"clip_norm": 1, "noise_multiplier": 1}},
+            {"privacy": {"noise_multiplier": 0}},
+        ),
+        ({"radio": {"noise_dbm": -41.0}}, {"radio": {"channel": "good"}}),
+        ({"training": {"steps": 3}}, {"training": {"epochs": 1}}),
+    ],
+)
+def test_what_follows_from_a_key_follows_its_change_in_a_file_and_in_python(
+    before, after, tmp_path
+):
+    file = tmp_path / "e.toml"
+    file.write_text(tomli_w.dumps(before))
+    from_file = slimfl.Experiment.read(file, **after)
+    assert slimfl.Experiment(**before).change(**after) == from_file
+    assert from_file != slimfl.Experiment(**before)

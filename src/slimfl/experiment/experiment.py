@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_validator
 
 from slimfl.errors import RequestError
 from slimfl.experiment.naming import module_of
@@ -139,18 +139,24 @@ class Experiment(Section):
     def _as_it_calls_itself(cls, method: Any) -> Any:
         return Own(method.part, method.part.name) if _has_name(method) else method
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _constants_in_private(cls, values: Any) -> Any:
+    def _constants_in_private(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """By default, a private run computes nothing from all devices' data."""
         if not isinstance(values, dict) or not _has_noise(values.get("privacy")):
-            return values
+            return handler(values)
         data = values.get("data", {})
-        if isinstance(data, dict):
-            return {**values, "data": {"normalise": "centred", **data}}
-        if isinstance(data, DataSection) and "normalise" not in data.model_fields_set:
-            return {**values, "data": data.model_copy(update={"normalise": "centred"})}
-        return values
+        given = data.model_fields_set if isinstance(data, DataSection) else data
+        if not isinstance(given, dict | set) or "normalise" in given:
+            return handler(values)
+        constants = {"normalise": "centred"}
+        private = (
+            {**data, **constants} if isinstance(data, dict) else data.model_copy(update=constants)
+        )
+        made = handler({**values, "data": private})
+        # without the noise it is no default any more
+        made.data.model_fields_set.discard("normalise")
+        return made
 
     @model_validator(mode="after")
     def _one_value_per_segment(self) -> Experiment:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_validator
 
 from slimfl.experiment.sections.decoder_table import read_table
 from slimfl.experiment.sections.section import (
@@ -170,12 +170,12 @@ class RadioSection(Section):
     bits_per_parameter: Annotated[float, Field(gt=0, le=1e6), at_least(1e-3)] = 32.0
     """Used by `accounting = "true"`."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _preset(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        values = dict(values)
+    def _preset(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(given, dict):
+            return handler(given)
+        values = dict(given)
         if isinstance(values.get("spectral_efficiency"), list | tuple):
             values.setdefault("rates", "equal")
         channel = values.get("channel")
@@ -203,7 +203,10 @@ class RadioSection(Section):
         else:
             named = (name for name, preset in CHANNELS.items() if preset == noise)
             values["channel"] = next(named, "custom")
-        return values
+        made = handler(values)
+        # what follows from other keys follows them through `Experiment.change`, too
+        made.model_fields_set.difference_update(values.keys() - given.keys())
+        return made
 
     @field_validator("split")
     @classmethod
