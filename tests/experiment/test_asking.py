@@ -198,6 +198,13 @@ def said(here, *words):
         ("steps_per_epoch", "training.steps"),
         ("optimizer", "training.optimiser"),
         ("num_server_rounds", "rounds"),
+        ("fedyogi", "server.optimiser"),
+        ("num_gpus", "device"),
+        ("early_stopping_patience", "callbacks"),
+        ("max_eval_samples", "data.test_samples"),
+        ("local_bs", "training.batch_size"),
+        ("K", "federation.devices"),
+        ("num_workers", "threads"),
     ],
 )
 def test_words_of_other_libraries_lead_to_our_key(word, key, here):
@@ -207,8 +214,34 @@ def test_words_of_other_libraries_lead_to_our_key(word, key, here):
     with pytest.raises(RequestError, match=f"did you mean '{key}'"):
         config.build({word: 1})
     assert key in said(here, "keys", word)
-    option = f"--{short_name(key).replace('_', '-')}" if "." not in short_name(key) else key
+    short = short_name(key) if short_name(key) in FLAGS else None
+    option = f"--{short.replace('_', '-')}" if short else f"--set {key}=VALUE"
     assert option in said(here, "run", f"--{word.replace('_', '-')}", "1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ("training.rounds", "rounds"),  # another section's
+        ("modulation", "radio.modulation"),  # not the section population
+        ("training.num_cleints", "federation.devices"),  # a misspelt word of another library
+        ("training.learning-rte", "training.learning_rate"),
+    ],
+)
+def test_a_key_in_another_place_or_misspelt_is_found(asked, key):
+    with pytest.raises(RequestError, match=f"unknown key '{asked}'; did you mean '{key}'"):
+        asking.load(overrides=[f"{asked}=1"])
+
+
+@pytest.mark.parametrize("word", ["training.metrics", "training.logging", "run_name", "loss"])
+def test_what_is_nothing_here_gets_no_wrong_hint(word):
+    with pytest.raises(RequestError, match="; `slimfl keys` lists the keys"):
+        asking.load(overrides=[f"{word}=1"])
+
+
+def test_a_name_in_place_of_a_section_leads_to_its_key():
+    with pytest.raises(RequestError, match=r"give keys inside it, such as 'data\.dataset'"):
+        slimfl.Experiment(data="mnist")
 
 
 def test_every_hint_names_a_key_and_hides_none():

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import Experiment
 from slimfl.experiment.sections import Section
-from slimfl.experiment.short_names import meant
+from slimfl.experiment.short_names import HINTS, meant
 
 #: Maximum length of a text (a path), depth of nested lists, and number of values.
 MOST_CHARACTERS, MOST_DEPTH, MOST_VALUES = 4096, 8, 10_000
@@ -81,7 +81,10 @@ def _reject_misplaced(
             if isinstance(value, dict):
                 _reject_misplaced(value, section, (*where, key))
             elif not isinstance(value, section):
-                raise RequestError(f"{dotted!r} is a section; give keys inside it")
+                inside = f"{dotted}.{next(iter(section.model_fields))}"
+                raise RequestError(
+                    f"{dotted!r} is a section; give keys inside it, such as {inside!r}"
+                )
 
 
 def _place(model: type[BaseModel]) -> tuple[str, ...]:
@@ -103,22 +106,22 @@ def field_of(dotted: str) -> FieldInfo | None:
 
 
 def _nearest(dotted: str, siblings: list[str]) -> str:
-    """The known key closest to a mistyped one: beside it, anywhere, or by its last part."""
+    """The key that was probably meant: by its last part, beside the mistyped one, or anywhere."""
     parent, _, last = dotted.rpartition(".")
-    elsewhere = meant(last)
-    if elsewhere is not None and elsewhere != dotted:
-        return f"; did you mean {elsewhere!r}?"
-    beside = difflib.get_close_matches(last, siblings, 1, 0.75)
-    if beside:
-        return f"; did you mean {'.'.join(filter(None, (parent, beside[0])))!r}?"
     known = known_keys()
     by_last: dict[str, str] = {}
     for key in known:
         by_last.setdefault(key.rpartition(".")[2], key)
-    near = difflib.get_close_matches(dotted, known, 1, 0.75) or [
-        by_last[k] for k in difflib.get_close_matches(last, by_last, 1)
-    ]
-    return f"; did you mean {near[0]!r}?" if near else "; `slimfl keys` lists the keys"
+    beside = {name: ".".join(filter(None, (parent, name))) for name in siblings}
+    exact = meant(last) or by_last.get(last.strip("-").replace("-", "_").lower())
+    if exact is not None and exact != dotted:
+        return f"; did you mean {exact!r}?"
+    # a whole key is near every key of its own section, so only its last part is compared there
+    whole = {} if parent in Experiment.model_fields else {key: key for key in known}
+    for written, keys in ((last, beside), (dotted, whole), (last, {**HINTS, **by_last})):
+        for near in difflib.get_close_matches(written, keys, 1, 0.75):
+            return f"; did you mean {keys[near]!r}?"
+    return "; `slimfl keys` lists the keys"
 
 
 def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
