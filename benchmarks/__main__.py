@@ -13,7 +13,7 @@ from benchmarks.suite import benchmark, method_benchmark
 from benchmarks.table import tables
 from slimfl.cli.output import Json, aside, check_writable, show, show_json
 from slimfl.errors import RequestError, RunError
-from slimfl.report.atomic_write import atomic_write
+from slimfl.files import atomic_write
 
 
 def bench(

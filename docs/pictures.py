@@ -20,7 +20,8 @@ from slimfl.data import partition
 from slimfl.experiment import DataSection, RadioSection
 from slimfl.nn import SlimConv2d, segments
 from slimfl.radio import noise_to_power, signal
-from slimfl.report import partition_figure, probability_figure, split_figure
+from slimfl.report.figures.link import probability_figure, split_figure
+from slimfl.report.figures.runs import partition_figure
 
 LH, RH, INK, GREY = "#2a6f97", "#e07a2f", "#333333", "#9a9a9a"
 STYLE = {

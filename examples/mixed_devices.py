@@ -20,8 +20,9 @@ from statistics import fmean, stdev
 from scipy.stats import t
 
 from slimfl.errors import RequestError
-from slimfl.results import RunRecord, find, group
 from slimfl.results.devices import LEAST_HEARD, device_summary
+from slimfl.results.groups import group
+from slimfl.results.records import RunRecord, find
 
 #: Evaluations at the end of a run whose mean is its accuracy.
 LAST = 3

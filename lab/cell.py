@@ -17,7 +17,7 @@ from typing import Any
 from lab.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale, StudyScale
 from slimfl import experiment as config
 from slimfl.experiment import Experiment, RadioSection
-from slimfl.results import RunRecord, load
+from slimfl.results.records import RunRecord, load
 from slimfl.runs.storage.run_folder import EXPERIMENT
 from slimfl.runs.sweeps import Job, Watcher, beginning, run_jobs
 

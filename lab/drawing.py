@@ -10,7 +10,7 @@ import numpy as np
 
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

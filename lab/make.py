@@ -23,8 +23,8 @@ from lab.cell import Cell, gather, seed_by_seed
 from lab.headlines import headlines
 from lab.judge import RULE, counted
 from lab.question import Answer, Question, Table
-from slimfl.report import save
-from slimfl.report.atomic_write import atomic_write
+from slimfl.files import atomic_write
+from slimfl.report.figures.drawing import save
 from slimfl.runs.sweeps import Watcher, is_complete
 
 

@@ -13,7 +13,7 @@ from lab.archive import stamp_of
 from lab.plan import Contrast, Measure, NamedPlan, PlannedRun
 from lab.question import arrived_shares, spent
 from slimfl.errors import RequestError
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import Paired, equivalence_margin, fluctuation, holm, paired
 
 #: Budgets that agree within this are called equal: widths have whole numbers of parameters.

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab.cell import Cell
 from lab.judge import Claim
-from slimfl.results import RunRecord
-from slimfl.results.energy import round_energy_j, sending_energy_j
-from slimfl.results.learned import run_learned_above
+from slimfl.results.records import RunRecord
+from slimfl.results.rules import round_energy_j, run_learned_above, sending_energy_j
 from slimfl.results.statistics import fluctuation
 from slimfl.round import finished
 

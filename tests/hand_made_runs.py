@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slimfl.results import RunRecord, load
+from slimfl.results.records import RunRecord, load
 from slimfl.round import RoundRecord, RunFolder
 from tests import asking
 

@@ -9,6 +9,7 @@ from slimfl.errors import RequestError
 from slimfl.files import (
     NotRegularError,
     UnreadableError,
+    atomic_write,
     own_folder,
     parse_json,
     parse_toml,
@@ -18,7 +19,6 @@ from slimfl.files import (
     write_atomically,
 )
 from slimfl.files import open_plain as open_file
-from slimfl.report.atomic_write import atomic_write
 
 
 @pytest.fixture

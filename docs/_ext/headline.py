@@ -158,9 +158,9 @@ def first_run_words() -> str:
 
 def write_first_run(folder: Path) -> None:
     """Write the table and the figure of a finished run."""
-    from slimfl.report.figures import accuracy_figure
+    from slimfl.report.figures.runs import accuracy_figure
     from slimfl.report.tables import accuracy
-    from slimfl.results import find
+    from slimfl.results.records import find
     from slimfl.results.summary import summarise
 
     records = find([folder])

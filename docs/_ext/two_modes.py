@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from slimfl.report import save as save_as_drawn
+from slimfl.report.figures.drawing import save as save_as_drawn
 
 #: What is drawn in these colours is text, axes or shade; beside them what a dark page needs.
 ON_DARK = {

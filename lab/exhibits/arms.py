@@ -12,7 +12,7 @@ from lab.cell import Cell, cell
 from lab.judge import Claim, by_reading, judged
 from lab.question import Final, Runs, complete, final, fluctuations, shown
 from lab.scale import Scale
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import paired
 
 METHODS = ("slimfl", "vanilla-0.5x", "vanilla-1.0x")

@@ -24,8 +24,8 @@ from lab.judge import Claim, gap_words, interval_words, judged
 from lab.planned import EQUAL_WITHIN
 from lab.question import Answer, Picture, Question, Runs, Table, complete
 from lab.scale import ALPHAS, Scale
-from slimfl.results import RunRecord
-from slimfl.results.energy import sending_energy_j
+from slimfl.results.records import RunRecord
+from slimfl.results.rules import sending_energy_j
 from slimfl.results.statistics import Paired, paired
 from slimfl.round import RoundRecord
 

@@ -13,8 +13,8 @@ from lab.judge import Claim, judged
 from lab.question import Answer, Question, Runs, Table
 from lab.scale import Scale
 from slimfl.methods import VANILLA_ALL, expand
-from slimfl.results import RunRecord
 from slimfl.results.per_run import Costs
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import paired
 from slimfl.round import convergence, finished
 

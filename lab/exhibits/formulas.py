@@ -32,7 +32,8 @@ from slimfl.radio import (
     sinr_target,
     watt,
 )
-from slimfl.report import partition_figure, split_figure
+from slimfl.report.figures.link import split_figure
+from slimfl.report.figures.runs import partition_figure
 
 WIDTHS = (0.5, 1.0)
 MBYTE = 2**20

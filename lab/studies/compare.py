@@ -11,7 +11,7 @@ from lab.cell import Cell, study_cell
 from lab.judge import not_told_apart_words
 from lab.question import Final, late_accuracy
 from lab.scale import StudyScale
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import CONFIDENCE, Paired, holm, paired, with_pooled_deviation
 
 WIDTHS = ("0.5x", "1.0x")

@@ -12,7 +12,7 @@ from lab.question import Answer, Picture, Question, Runs, Table, complete, spent
 from lab.scale import StudyScale
 from lab.studies.compare import close_words, each_seed, final_of, highest
 from lab.studies.regimes import METHODS, Regime
-from slimfl.results.groups import title
+from slimfl.methods.names import title
 
 SETTING = Regime("poor", "same", 0.1)
 #: Steps per round, as multiples of the other studies'.

@@ -22,9 +22,9 @@ from lab.question import Answer, Final, Picture, Question, Runs, Table, complete
 from lab.scale import StudyScale
 from lab.studies.compare import WIDTHS, Told, each_seed, final_of, tell_apart
 from slimfl.experiment import CHANNELS
-from slimfl.results import RunRecord
-from slimfl.results.energy import round_energy_j
-from slimfl.results.groups import title
+from slimfl.methods.names import title
+from slimfl.results.records import RunRecord
+from slimfl.results.rules import round_energy_j
 from slimfl.results.statistics import paired
 
 DEVICES = 10

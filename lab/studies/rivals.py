@@ -24,9 +24,9 @@ from lab.question import Answer, Final, Picture, Question, Runs, Table, complete
 from lab.scale import StudyScale
 from lab.studies.compare import WIDTHS, Told, close_words, each_seed, final_of, highest, tell_apart
 from slimfl.devices import population_of
-from slimfl.results import RunRecord
+from slimfl.methods.names import title
 from slimfl.results.devices import accuracy_by_device
-from slimfl.results.groups import title
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import paired
 
 DEVICES = 20

@@ -17,7 +17,7 @@ from lab.question import Answer, Picture, Question, Runs, Table, arrived_shares,
 from lab.scale import StudyScale
 from lab.studies.compare import WIDTHS, final_of, tell_apart
 from lab.studies.rivals import DEVICES, PER_DEVICE, Entry, runs_of
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import Paired, paired
 
 #: 2 m/s with 10 s between rounds: 20 m per round, across the cell and back in a run.

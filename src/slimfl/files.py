@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from slimfl.errors import RequestError
+from slimfl.errors import RequestError, RunError
 
 #: Number of characters of the final name in a temporary one; the final name may have maximum
 #: length.
@@ -268,3 +268,20 @@ def _refusal(path: Path) -> RequestError:
     else:
         what = "a pipe, socket or device instead of a plain file: remove it"
     return RequestError(f"{path} is {what}, then try again")
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """A temporary path to write to; it becomes `path` when the block ends without an error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            yield Path(file.name)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise RunError(
+                f"the disk is full and {path} was not written; free some space"
+            ) from error
+        raise RequestError(
+            f"{path} cannot be written ({error.strerror}); choose another path"
+        ) from error

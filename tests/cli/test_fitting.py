@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from slimfl.cli.fitting import fitting
-from slimfl.report import closing_table, compare_table
+from slimfl.report.tables import closing_table, compare_table
 
 
 def printed(renderable, width: int) -> str:

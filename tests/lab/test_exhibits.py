@@ -18,7 +18,7 @@ from lab.make import differences, make, same_engine, write
 from lab.question import final, fluctuations
 from lab.scale import ALPHAS, scale
 from slimfl.errors import RequestError
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.round import RoundRecord
 
 SMOKE = scale("smoke")

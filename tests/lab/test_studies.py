@@ -18,7 +18,7 @@ from lab.studies.rivals import DEVICES, _far
 from lab.studies.split import split_runs
 from slimfl.devices import population_of
 from slimfl.experiment import dump
-from slimfl.results import RunRecord
+from slimfl.results.records import RunRecord
 from slimfl.results.statistics import Paired
 from slimfl.runs.sweeps.job import complete
 

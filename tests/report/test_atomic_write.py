@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from slimfl.errors import RequestError, RunError
-from slimfl.report.atomic_write import atomic_write
+from slimfl.files import atomic_write
 
 
 def temporaries(folder):

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slimfl.report import write_report
-from slimfl.results import summarise
+from slimfl.report.pages.run_report import write_report
+from slimfl.results.summary import summarise
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from slimfl.report import write_report
-from slimfl.results import find
+from slimfl.report.pages.run_report import write_report
+from slimfl.results.records import find
 from tests import asking
 
 TINY = {

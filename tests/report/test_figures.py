@@ -7,15 +7,14 @@ from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import build_coding as coding
 from slimfl.radio import optimal_split, section_probabilities
-from slimfl.report import (
-    accuracy_figure,
+from slimfl.report.figures.drawing import save
+from slimfl.report.figures.link import (
     bound_figure,
-    partition_figure,
     preference_figure,
     probability_figure,
-    save,
     split_figure,
 )
+from slimfl.report.figures.runs import accuracy_figure, partition_figure
 
 
 def test_partition_bars_are_the_counts():

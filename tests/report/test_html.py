@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.report import write_report
-from slimfl.results import summarise
+from slimfl.report.pages.run_report import write_report
 from slimfl.results.curves import POINTS
+from slimfl.results.summary import summarise
 
 
 class Page(HTMLParser):

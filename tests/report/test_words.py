@@ -6,10 +6,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from slimfl.report import caveats, closing_table, compare_table
-from slimfl.report.pages.conclusions import conclusions_by_scene
-from slimfl.report.tables import number
-from slimfl.results import expected_of, summarise
+from slimfl.report.pages.conclusions import caveats, conclusions_by_scene
+from slimfl.report.tables import closing_table, compare_table, number
+from slimfl.results.rules import expected_of
+from slimfl.results.summary import summarise
 
 
 def conclusions(runs):
@@ -185,7 +185,7 @@ def test_the_limit_of_guessing_is_three_binomial_errors():
     """Against the tail of the binomial itself: a guesser passes about once in a thousand times."""
     from scipy.stats import binom
 
-    from slimfl.results.learned import learned_above
+    from slimfl.results.rules import learned_above
 
     for classes, samples in ((2, 500), (10, 1_000), (10, 10_000), (62, 10_000)):
         above = binom.sf(learned_above(classes, samples) * samples, samples, 1 / classes)

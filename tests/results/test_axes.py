@@ -5,7 +5,11 @@ import shutil
 
 import pytest
 
-from slimfl.results import battery_line, find, group, run_summary, summarise, x_axes
+from slimfl.results.curves import battery_line, x_axes
+from slimfl.results.groups import group
+from slimfl.results.per_run import run_summary
+from slimfl.results.records import find
+from slimfl.results.summary import summarise
 from tests import asking
 
 CLASSES = [

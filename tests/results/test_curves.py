@@ -2,8 +2,8 @@
 
 import pytest
 
-from slimfl.results import group
 from slimfl.results.curves import POINTS, arrivals, curve, thin
+from slimfl.results.groups import group
 
 
 def test_the_band_goes_from_the_lowest_seed_to_the_highest(paper_runs):

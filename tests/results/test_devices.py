@@ -5,10 +5,11 @@ import pytest
 
 from slimfl.devices import Population, write_devices
 from slimfl.errors import RequestError
-from slimfl.report import devices_tables
 from slimfl.report.pages.run_report import page
-from slimfl.report.tables import devices
-from slimfl.results import delivery, device_summary, group, run_summary
+from slimfl.report.tables import devices, devices_tables
+from slimfl.results.devices import delivery, device_summary
+from slimfl.results.groups import group
+from slimfl.results.per_run import run_summary
 
 MISSING = {"offline": [3], "outage of segment 1": [1], "not able": [2]}
 LABELS = {"0.5x": [0.9, 0.1], "1.0x": [0.8, None]}

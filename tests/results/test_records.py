@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.results import find, group, load
+from slimfl.results.groups import group
+from slimfl.results.records import find, load
 
 
 def test_a_record_holds_what_the_folder_says(make_run):

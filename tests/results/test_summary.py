@@ -6,8 +6,9 @@ from statistics import pstdev, stdev
 import pytest
 
 import slimfl
-from slimfl.results import run_summary, summaries, summarise
 from slimfl.results.frames import run_rows
+from slimfl.results.per_run import run_summary
+from slimfl.results.summary import summaries, summarise
 
 
 def test_one_run_by_hand(make_run):

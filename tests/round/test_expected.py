@@ -5,7 +5,7 @@ import pytest
 
 from slimfl.engines import Update
 from slimfl.experiment import build
-from slimfl.results import expected_of
+from slimfl.results.rules import expected_of
 from slimfl.round import Simulation
 from slimfl.round.prospect import prospect
 

@@ -16,10 +16,12 @@ from slimfl.experiment import RadioSection, build
 from slimfl.methods import Merge, SlimFL, Work
 from slimfl.nn import slimmable
 from slimfl.radio import OutageChannel, outage_channel
-from slimfl.report import write_report
 from slimfl.report.pages import plots
-from slimfl.results import expected_of, find, summaries, summarise
+from slimfl.report.pages.run_report import write_report
 from slimfl.results.groups import group
+from slimfl.results.records import find
+from slimfl.results.rules import expected_of
+from slimfl.results.summary import summaries, summarise
 from slimfl.round import RunFolder
 from slimfl.round import run as run_simulation
 from slimfl.runs import own

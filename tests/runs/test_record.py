@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.results import load
+from slimfl.results.records import load
 from slimfl.round import RunFolder, Simulation, completed, run
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage.record import (

@@ -23,12 +23,12 @@ if not hasattr(os, "fork"):
 @pytest.fixture(autouse=True)
 def quick_report(monkeypatch):
     """A short page in place of the report, written in the same way."""
-    import slimfl.report
-    from slimfl.report.atomic_write import atomic_write
+    from slimfl.files import atomic_write
+    from slimfl.report.pages import run_report
 
     def write(records, path):
         with atomic_write(path) as temporary:
             temporary.write_text("\n".join(str(record.path) for record in records))
         return path
 
-    monkeypatch.setattr(slimfl.report, "write_report", write)
+    monkeypatch.setattr(run_report, "write_report", write)

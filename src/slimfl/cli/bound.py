@@ -119,7 +119,8 @@ def _curves(
 
 
 def _draw(curves: dict[str, Any], out: Path) -> str:
-    from slimfl.report.figures import bound_figure, save
+    from slimfl.report.figures.drawing import save
+    from slimfl.report.figures.link import bound_figure
 
     drawn = {name: curves[f"bound_{name}"] for name in ("paper", "sharp")}
     return str(save(bound_figure(curves["round"], drawn), out / "bound.png"))

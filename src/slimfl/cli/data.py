@@ -89,7 +89,8 @@ def show_partition(
     """
     from slimfl.data import load_section
     from slimfl.data import partition as deal
-    from slimfl.report.figures import partition_figure, save
+    from slimfl.report.figures.drawing import save
+    from slimfl.report.figures.runs import partition_figure
 
     one = described(experiment, set_)
     section, loaded = one.data, load_section(one.data)

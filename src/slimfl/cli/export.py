@@ -154,8 +154,8 @@ def pick(
     table = offered(run, energy, macs_per_s=macs_per_s, measure=measure, data_dir=data_dir)
     picked = pick_one(table.models, limits)
     if plot is not None:
-        from slimfl.report.figures import save
-        from slimfl.report.figures.energy import energy_figure
+        from slimfl.report.figures.drawing import save
+        from slimfl.report.figures.runs import energy_figure
 
         points = [(one.label, one.joules_per_image, one.accuracy) for one in table.models]
         save(energy_figure(points, table.cascade, table.energy_preset), plot)

@@ -59,7 +59,8 @@ def show_population(
     if csv is not None:
         write_devices(csv, seen.population, widths)
     if out is not None:
-        from slimfl.report import cell_figure, save
+        from slimfl.report.figures.drawing import save
+        from slimfl.report.figures.runs import cell_figure
 
         if seen.delivered is None:
             raise RequestError(

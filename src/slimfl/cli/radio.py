@@ -69,9 +69,9 @@ def link(
         compare_waveform(section, count, draws, seed, json)
         return
     if explore:
-        from slimfl.report.explorer import write_explorer
+        from slimfl.report.pages.link_page import write_link_page
 
-        page = str(write_explorer(section, count, devices, out / "link.html"))
+        page = str(write_link_page(section, count, devices, out / "link.html"))
         show_json({"page": page}) if json else show(f"Open {page} in a browser.")
         return
     section = _with_sizes(section, widths)
@@ -303,12 +303,8 @@ def radio_section(
 
 def _draw(section: "RadioSection", widths: tuple[float, ...], devices: int, out: Path) -> list[str]:
     from slimfl.radio import segment_rates
-    from slimfl.report.figures import (
-        preference_figure,
-        probability_figure,
-        save,
-        split_figure,
-    )
+    from slimfl.report.figures.drawing import save
+    from slimfl.report.figures.link import preference_figure, probability_figure, split_figure
 
     rates = segment_rates(section, len(widths))
     paths = []

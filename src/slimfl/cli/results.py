@@ -8,7 +8,7 @@ import typer
 from slimfl.cli.output import Json, remark, show, show_json
 
 if TYPE_CHECKING:
-    from slimfl.results import RunRecord
+    from slimfl.results.records import RunRecord
 
 Runs = Annotated[
     list[Path],
@@ -24,8 +24,8 @@ def compare(runs: Runs, json: Json = False) -> None:
 
     It shows accuracy, delivered segments, bits, energy, and the cost until convergence.
     """
-    from slimfl.report import clock_tables, compare_table, devices_tables
-    from slimfl.results import summaries
+    from slimfl.report.tables import clock_tables, compare_table, devices_tables
+    from slimfl.results.summary import summaries
 
     records = _found(runs)
     if json:
@@ -47,8 +47,8 @@ def report(
     The file is self-contained and loads nothing from the internet.
     """
     from slimfl.errors import RequestError
-    from slimfl.report import write_report
-    from slimfl.results import summaries
+    from slimfl.report.pages.run_report import write_report
+    from slimfl.results.summary import summaries
 
     if out is not None and out.suffix.lower() not in PAGES:
         raise RequestError(
@@ -65,7 +65,7 @@ def report(
 
 def _found(paths: list[Path]) -> list["RunRecord"]:
     """The runs at these paths, including groups inside a folder such as `runs/`."""
-    from slimfl.results import find
+    from slimfl.results.records import find
 
     return find(folder for path in paths for folder in _groups(path))
 

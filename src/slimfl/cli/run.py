@@ -122,7 +122,7 @@ def resume(
     The numbers are the same as those of a run that was never stopped.
     """
     from slimfl.errors import RequestError
-    from slimfl.results import load
+    from slimfl.results.records import load
     from slimfl.runs.extending import extend
     from slimfl.runs.sweeps import Job
     from slimfl.runs.sweeps.group import existing_group
@@ -256,8 +256,10 @@ def _carry_out(
 
 
 def _close(group: Path, runs: list[Path], json: bool) -> None:
-    from slimfl.report import clock_tables, closing_table, devices_tables, write_report
-    from slimfl.results import find, summaries
+    from slimfl.report.pages.run_report import write_report
+    from slimfl.report.tables import clock_tables, closing_table, devices_tables
+    from slimfl.results.records import find
+    from slimfl.results.summary import summaries
 
     records = find(runs)
     report = write_report(records, group / "report.html")

@@ -54,8 +54,8 @@ from slimfl.export.trained import (
 )
 from slimfl.files import write_atomically
 from slimfl.nn import multiply_adds
-from slimfl.report.figures import save
-from slimfl.report.figures.energy import energy_figure
+from slimfl.report.figures.drawing import save
+from slimfl.report.figures.runs import energy_figure
 from slimfl.runs.storage.run_folder import disk_errors
 
 if TYPE_CHECKING:

@@ -37,6 +37,20 @@ RIVALS: dict[str, type[HeteroFL]] = {
 #: Only devices that can train the full width take part; the same as Vanilla FL at full width.
 EXCLUSIVE = "exclusive"
 
+#: Names as in the methods' papers.
+_TITLES = {
+    "slimfl": "SlimFL",
+    "exclusive": "Exclusive (full width only)",
+    "sheterofl": "SHeteroFL",
+    "heterofl": "HeteroFL",
+    "fjord": "FjORD",
+    "fjord-kd": "FjORD with distillation",
+    "fedrolex": "FedRolex",
+    "federated-dropout": "Federated Dropout",
+    "split-mix": "Split-Mix",
+    "us-net": "US-Net",
+}
+
 #: What methods of other libraries are here.
 ELSEWHERE = {
     "fedavg": "vanilla-1.0x",
@@ -57,6 +71,19 @@ def method_names(widths: tuple[float, ...]) -> list[str]:
 def vanilla_name(width: float) -> str:
     """`vanilla-0.5x` for 0.5."""
     return f"vanilla-{width}x"
+
+
+def title(method: str) -> str:
+    """A method's name as the paper prints it.
+
+    >>> title("slimfl"), title("vanilla-0.5x"), title("vanilla-all"), title("fjord")
+    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'FjORD')
+    """
+    if method in _TITLES:
+        return _TITLES[method]
+    if method.startswith("vanilla-"):
+        return "Vanilla FL-" + method.removeprefix("vanilla-")
+    return method
 
 
 def vanilla_all_name(widths: tuple[float, ...]) -> str:

@@ -19,11 +19,10 @@ from rich.table import Table as RichTable
 
 from slimfl.experiment import EnergySection, TimeSection
 from slimfl.results.devices import device_summary
-from slimfl.results.energy import energy_words
 from slimfl.results.groups import Group, by_scene, group
-from slimfl.results.learned import ERRORS
 from slimfl.results.per_run import RunRow, run_summary
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import ERRORS, energy_words
 from slimfl.results.summary import GroupRow, Summary, summarise
 
 NONE = "–"

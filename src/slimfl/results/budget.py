@@ -12,9 +12,9 @@ from statistics import fmean
 
 import pandas as pd
 
-from slimfl.results.frames import LAST, accuracy_over
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import LAST, accuracy_over
 from slimfl.results.statistics import Paired, paired
 
 

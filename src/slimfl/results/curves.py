@@ -9,9 +9,9 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from slimfl.results.energy import energy_words
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import energy_words
 
 #: Maximum number of points; more would only make a page slow.
 POINTS = 2000

@@ -14,8 +14,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.results.frames import LAST
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import LAST
 from slimfl.round import RoundRecord
 from slimfl.round.reasons import NOT_ABLE
 

@@ -7,19 +7,15 @@ Lists of devices become their lengths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, pstdev
 from typing import Any
 
 import pandas as pd
 
 from slimfl.experiment.short_names import short_name
-from slimfl.results.energy import round_energy_j, sending_energy_j
 from slimfl.results.groups import flat_settings
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import round_energy_j, sending_energy_j
 from slimfl.round import RoundRecord
-
-#: The number of last evaluated rounds whose mean is the final accuracy.
-LAST = 10
 
 #: A row of a table, by column.
 Row = dict[str, Any]
@@ -120,31 +116,6 @@ def rounds_of(record: RunRecord) -> pd.DataFrame:
     table["clock_s"] = clock.fillna(lasted.cumsum())
     table.index = pd.Index([line.round for line in lines], name="round", dtype="int64")
     return table
-
-
-def accuracy_over(
-    record: RunRecord, rounds: int, window: float = 1.0
-) -> dict[str, dict[str, float]]:
-    """What a run had reached after some rounds, by width; empty if nothing was tested.
-
-    Args:
-        record: The run.
-        rounds: The number of rounds that count.
-        window: The share of the tests, at most `LAST`, whose mean is the final accuracy.
-    """
-    found = {}
-    for width in record.width_names:
-        column = record.rounds.get(f"accuracy_{width}", pd.Series(dtype=float))
-        tested = column.loc[:rounds].dropna().tolist()
-        if tested:
-            found[width] = final_accuracy(tested, window)
-    return found
-
-
-def final_accuracy(tested: Sequence[float], window: float = 1.0) -> dict[str, float]:
-    """The final accuracy, its deviation over those tests, and the best of all tests."""
-    last = tested[-max(1, round(window * len(tested))) :][-LAST:]
-    return {"final": fmean(last), "deviation": pstdev(last), "best": max(tested)}
 
 
 def _which(record: RunRecord) -> Row:

@@ -13,6 +13,7 @@ from typing import Any
 
 from slimfl.experiment import CHANNELS, OWN, Experiment
 from slimfl.experiment.naming import module_of
+from slimfl.methods.names import title
 from slimfl.results.records import RunRecord
 
 #: Keys that change the randomness, the speed or the place of a run, not what it is about.
@@ -32,20 +33,6 @@ _SCENE = (
 
 #: `radio.model` of the paper's channel, which `radio.channel` describes further.
 BUILT_IN_CHANNEL = "outage"
-
-#: Names as in the methods' papers.
-_TITLES = {
-    "slimfl": "SlimFL",
-    "exclusive": "Exclusive (full width only)",
-    "sheterofl": "SHeteroFL",
-    "heterofl": "HeteroFL",
-    "fjord": "FjORD",
-    "fjord-kd": "FjORD with distillation",
-    "fedrolex": "FedRolex",
-    "federated-dropout": "Federated Dropout",
-    "split-mix": "Split-Mix",
-    "us-net": "US-Net",
-}
 
 Flat = dict[str, Any]
 
@@ -113,19 +100,6 @@ def by_scene(groups: Sequence[Group]) -> list[Group]:
     """The same groups, ordered by scene."""
     scenes = list(dict.fromkeys(each.scene for each in groups))
     return sorted(groups, key=lambda each: scenes.index(each.scene))
-
-
-def title(method: str) -> str:
-    """A method's name as the paper prints it.
-
-    >>> title("slimfl"), title("vanilla-0.5x"), title("vanilla-all"), title("fjord")
-    ('SlimFL', 'Vanilla FL-0.5x', 'Vanilla FL-all', 'FjORD')
-    """
-    if method in _TITLES:
-        return _TITLES[method]
-    if method.startswith("vanilla-"):
-        return "Vanilla FL-" + method.removeprefix("vanilla-")
-    return method
 
 
 def channel_words(record: RunRecord) -> str:

@@ -9,11 +9,15 @@ from typing import Any, Self
 
 import pandas as pd
 
-from slimfl.results.energy import computing_counted, energy_presets, sending_energy_j
-from slimfl.results.frames import accuracy_over
 from slimfl.results.groups import BUILT_IN_CHANNEL
-from slimfl.results.learned import run_learned_above
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import (
+    accuracy_over,
+    computing_counted,
+    energy_presets,
+    run_learned_above,
+    sending_energy_j,
+)
 from slimfl.round import RoundRecord, convergence, finished
 
 #: A run as plain data: dictionaries, lists and numbers.

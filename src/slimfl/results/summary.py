@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from slimfl.methods import vanilla_all_name, vanilla_name
+from slimfl.methods.names import title
 from slimfl.results.budget import AtBudget, compare_at_budget
-from slimfl.results.groups import Group, by_scene, group, title
+from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.per_run import RunRow, run_summary, with_share
 from slimfl.results.records import RunRecord
 

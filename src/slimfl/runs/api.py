@@ -19,8 +19,7 @@ from slimfl.experiment.naming import trusting
 from slimfl.methods import Method, expand
 from slimfl.nn import build, load_flat
 from slimfl.radio import Channel
-from slimfl.results import find
-from slimfl.results.records import RunRecord
+from slimfl.results.records import RunRecord, find
 from slimfl.round import Callback, RunFolder, Simulation
 from slimfl.round import run as run_simulation
 from slimfl.runs.callbacks import check_hooks

@@ -22,13 +22,14 @@ from slimfl.data.dataset import Moments
 from slimfl.data.images import as_bytes
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
+from slimfl.methods.names import title
 from slimfl.nn import Vector
 from slimfl.nn.sub_network import standalone
-from slimfl.report.figures import accuracy_figure
-from slimfl.results import RunRecord, title
-from slimfl.results.energy import sending_energy_j
+from slimfl.report.figures.runs import accuracy_figure
 from slimfl.results.frames import frame, round_rows, run_rows
 from slimfl.results.groups import channel_words
+from slimfl.results.records import RunRecord
+from slimfl.results.rules import sending_energy_j
 from slimfl.round import RoundRecord
 
 if TYPE_CHECKING:

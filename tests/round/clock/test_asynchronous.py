@@ -15,7 +15,9 @@ from slimfl.experiment import build
 from slimfl.methods import method
 from slimfl.methods.method import full_work
 from slimfl.report.pages.run_report import page
-from slimfl.results import delivery, device_summary, load, run_summary
+from slimfl.results.devices import delivery, device_summary
+from slimfl.results.per_run import run_summary
+from slimfl.results.records import load
 from slimfl.round import RunFolder, Simulation, run
 from slimfl.round.uploads import work_of_row, work_rows
 from slimfl.runs.storage.checkpoint import LINES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slimfl.errors import RequestError
-from slimfl.report.atomic_write import atomic_write
+from slimfl.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

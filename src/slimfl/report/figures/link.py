@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from slimfl.errors import RequestError
 from slimfl.experiment import CHANNELS, RadioSection
+from slimfl.methods.names import title
 from slimfl.radio import (
     Messages,
     build_coding,
@@ -28,7 +29,6 @@ from slimfl.radio.bound import TIE
 from slimfl.radio.preference import NO_METHOD, preference_map, splits_along
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas
-from slimfl.results.groups import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

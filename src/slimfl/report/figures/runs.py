@@ -1,4 +1,4 @@
-"""Figures of runs: the partition of the data, and accuracy over rounds."""
+"""Figures of runs, devices and trained models."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
+from slimfl.results.curves import width_curves
 from slimfl.results.groups import Group, group
 from slimfl.results.records import RunRecord
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = ("-", "--", ":", "-.")
+_MARKERS = ("v", "s", "D", "^", "P")
+#: More devices than this are thinned evenly.
+MOST_POINTS = 5_000
 
 
 def partition_figure(class_counts: Sequence[Sequence[int]], title: str = "") -> Figure:
@@ -48,8 +54,6 @@ def accuracy_figure(records: Iterable[RunRecord]) -> Figure:
     """Accuracy over rounds: colour by method, dash by width, band from lowest to highest seed."""
     from matplotlib.ticker import MaxNLocator
 
-    from slimfl.results.curves import width_curves  # and with it data frames
-
     groups = group(records)
     scenes: dict[str, list[Group]] = {}
     for each in groups:
@@ -75,4 +79,81 @@ def accuracy_figure(records: Iterable[RunRecord]) -> Figure:
             axes.legend(loc="best", handlelength=2.8)
         for axes in all_axes[len(scenes) :]:
             axes.set_visible(False)
+    return figure
+
+
+def cell_figure(
+    population: Population, delivered: NDArray[np.float64], widths: tuple[float, ...]
+) -> Figure:
+    """One map per segment; the shape of a point is the widest width of its device.
+
+    `delivered` [device, segment] is how often each arrives.
+    """
+    rows = np.linspace(0, len(population) - 1, min(len(population), MOST_POINTS)).astype(np.int64)
+    shown, values = population.take(rows), delivered[rows]
+    count = values.shape[1]
+    with grid(1, count, 3.6 * count + 0.8, 3.9) as (figure, all_axes):
+        for segment, axes in enumerate(all_axes):
+            for index, width in enumerate(widths):
+                some = shown.max_width == index
+                if some.any():
+                    full = index == len(widths) - 1
+                    axes.scatter(
+                        shown.x_m[some], shown.y_m[some], s=26, edgecolor="#5b6670", linewidth=0.4,
+                        c=[colours.delivery(share) for share in values[some, segment].tolist()],
+                        marker="o" if full else _MARKERS[index % len(_MARKERS)],
+                    )  # fmt: skip
+                    # the shape is the width, whatever its colour
+                    axes.plot([], [], _MARKERS[index % len(_MARKERS)] if not full else "o",
+                              color=colours.GREY, label=f"trains up to {width}x")  # fmt: skip
+            axes.plot(0, 0, marker="+", color="black", markersize=10)
+            axes.set(xlabel="m", title=f"segment {segment + 1}: heard in % of rounds")
+            axes.set_aspect("equal", adjustable="datalim")
+        _scale(figure, all_axes)
+        all_axes[0].set_ylabel("m")
+        if len(np.unique(shown.max_width)) > 1:
+            all_axes[0].legend(loc="upper left", handletextpad=0.3)
+    return figure
+
+
+def _scale(figure: Figure, all_axes: list) -> None:  # type: ignore[type-arg]
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    steps = [colours.delivery(share) for share in np.linspace(0, 1, 51).tolist()]
+    colour_map = LinearSegmentedColormap.from_list("delivery", steps)
+    mappable = ScalarMappable(Normalize(0, 100), colour_map)
+    figure.colorbar(mappable, ax=all_axes, shrink=0.8, label="%")
+
+
+def energy_figure(
+    points: Sequence[tuple[str, float, float]],
+    cascade: Sequence[tuple[float, float]],
+    preset: str,
+) -> Figure:
+    """Points: (name, joules per image, accuracy), cascade: (joules per image, accuracy)."""
+    with canvas(6.2, 3.6) as (figure, axes):
+        if cascade:
+            joules, shares = zip(*sorted(cascade), strict=True)
+            axes.plot(
+                [1e6 * value for value in joules],
+                [100 * share for share in shares],
+                color=colours.GREY,
+                linestyle="--",
+                marker=".",
+                label="cascade: narrow first, full when unsure",
+            )
+        for name, value, share in points:
+            axes.plot([1e6 * value], [100 * share], "o", color=colours.BLUE)
+            axes.annotate(
+                name, (1e6 * value, 100 * share), (5, -11), textcoords="offset points", fontsize=8
+            )
+        axes.set(
+            xlabel=f"energy per image, µJ (preset {preset})",
+            ylabel="accuracy on the test set, %",
+            title="Accuracy against energy",
+        )
+        axes.margins(x=0.15, y=0.15)
+        if cascade:
+            axes.legend(loc="lower right")
     return figure

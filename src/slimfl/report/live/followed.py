@@ -14,9 +14,8 @@ from slimfl.errors import RequestError
 from slimfl.report.pages.plots import COSTS, ROUND, Axis, short
 from slimfl.report.tables import Column, number, percent
 from slimfl.results.curves import thin
-from slimfl.results.energy import round_energy_j
-from slimfl.results.frames import final_accuracy
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import final_accuracy, round_energy_j
 from slimfl.round import RoundRecord, RunFolder, convergence
 from slimfl.runs.storage.record import DamageError, Position, read_on
 from slimfl.runs.storage.run_folder import METRICS

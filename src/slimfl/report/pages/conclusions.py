@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from slimfl.methods.names import title
 from slimfl.report.tables import NONE, Column, Table, number, percent, rounds
-from slimfl.results.frames import LAST
-from slimfl.results.groups import title
-from slimfl.results.learned import ERRORS
+from slimfl.results.rules import ERRORS, LAST
 from slimfl.results.statistics import Paired, paired
 from slimfl.results.summary import GroupRow, Summary
 

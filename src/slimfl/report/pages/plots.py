@@ -26,9 +26,9 @@ from slimfl.results.curves import (
     x_axes,
 )
 from slimfl.results.devices import delivery
-from slimfl.results.expected import expected_of
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import expected_of
 from slimfl.results.summary import GroupRow
 
 Plot = dict[str, Any]

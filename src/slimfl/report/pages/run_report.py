@@ -14,18 +14,17 @@ from typing import Any
 
 from slimfl import experiment as config
 from slimfl.errors import RequestError
+from slimfl.files import atomic_write
+from slimfl.methods.names import title
 from slimfl.report import tables
-from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
 from slimfl.report.pages import conclusions, plots
 from slimfl.report.pages.page_shell import asset, charts, page_shell, render
 from slimfl.report.pages.plots import Axis, Line, Lines, Plot
 from slimfl.results.curves import DEVICES
-from slimfl.results.energy import energy_words
-from slimfl.results.expected import expected_of
-from slimfl.results.frames import LAST
-from slimfl.results.groups import Group, by_scene, group, title
+from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.records import RunRecord
+from slimfl.results.rules import LAST, energy_words, expected_of
 from slimfl.results.summary import summarise
 
 Block = tuple[str, Any]

@@ -11,7 +11,7 @@ from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import inverse_probability_sum, noise_to_power, outage_link, signal, sinr_target
 from slimfl.radio.bound import MOST_ROUNDS, TIE, advise
-from slimfl.report.explorer import explorer_page, write_explorer
+from slimfl.report.pages.link_page import link_page_text, write_link_page
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +44,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    return write_explorer(RadioSection(), 2, 10, tmp_path_factory.mktemp("page") / "link.html")
+    return write_link_page(RadioSection(), 2, 10, tmp_path_factory.mktemp("page") / "link.html")
 
 
 def opened(browser: Any, path: Path) -> Any:
@@ -235,7 +235,7 @@ def test_it_starts_with_the_link_of_the_command(browser, tmp_path):
         noise_dbm=-93.25, path_loss_exponent=2.51, fading="nakagami", nakagami_m=1.25,
         split=(0.7777, 0.2223), spectral_efficiency=1.23, power_dbm=-31.0,
     )  # fmt: skip
-    page = opened(browser, write_explorer(section, 2, 200, tmp_path / "x.html"))
+    page = opened(browser, write_link_page(section, 2, 200, tmp_path / "x.html"))
     coding = signal(section, ((0,), (1,)), 2).coding
     expected = outage_link(section).decoding_probabilities(coding)
     found = [value(page, f"tr[data-key='slimfl-{i}'] td:nth-child(3)") for i in (1, 2)]
@@ -251,7 +251,7 @@ def test_it_starts_with_the_split_of_the_command(browser, tmp_path, segments, sp
         split = python_link(START | {"segments": 4, "share": 0.55, "rate": 0.5})[0].split
         split = tuple(round(share, 9) for share in split)
     section = RadioSection(split=split, spectral_efficiency=0.5)
-    page = opened(browser, write_explorer(section, segments, 10, tmp_path / "x.html"))
+    page = opened(browser, write_link_page(section, segments, 10, tmp_path / "x.html"))
     coding = signal(section, tuple((i,) for i in range(segments)), segments).coding
     expected = outage_link(section).decoding_probabilities(coding)
     for i, p in enumerate(expected.tolist()):
@@ -288,7 +288,7 @@ REFUSED = {
 @pytest.mark.parametrize(("keys", "segments", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_has_no_slider_is_refused(keys, segments, words):
     with pytest.raises(RequestError, match=words):
-        explorer_page(RadioSection(**keys), segments, 10)
+        link_page_text(RadioSection(**keys), segments, 10)
 
 
 def test_the_advice_stays_in_sight_on_a_phone(browser, page_file):

@@ -12,10 +12,10 @@ import numpy as np
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
+from slimfl.files import atomic_write
 from slimfl.radio import bound, optimal_split, power_split, segment_rates
 from slimfl.radio.fading import build_fading
 from slimfl.radio.preference import splits_along
-from slimfl.report.atomic_write import atomic_write
 from slimfl.report.figures import colours
 from slimfl.report.pages.page_shell import asset, charts, page_shell, render
 
@@ -34,15 +34,15 @@ _RICIAN_K_DB, _NAKAGAMI_M = (0.0, 3.0, 6.0, 10.0, 15.0), (0.5, 2.0, 4.0, 8.0)
 _GRID, _POINTS = (-9.0, 5.0), 901
 
 
-def write_explorer(section: RadioSection, segments: int, devices: int, path: Path) -> Path:
+def write_link_page(section: RadioSection, segments: int, devices: int, path: Path) -> Path:
     """Write the page, set to this link, and return its path."""
-    text = explorer_page(section, segments, devices)
+    text = link_page_text(section, segments, devices)
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
 
-def explorer_page(section: RadioSection, segments: int, devices: int) -> str:
+def link_page_text(section: RadioSection, segments: int, devices: int) -> str:
     """The whole page as text."""
     chosen, fadings = _fadings(section)
     settings = {**_settings(section, segments, devices), "fading": chosen}
@@ -51,16 +51,16 @@ def explorer_page(section: RadioSection, segments: int, devices: int) -> str:
         "fadings": fadings,
         "grid": _GRID,
     }
-    here = "slimfl.report.explorer"
-    script = asset(here, "link.js") + asset(here, "explorer.js")
+    here = "slimfl.report.pages"
+    script = asset(here, "link.js") + asset(here, "link_page.js")
     return page_shell(
         kind="slimfl link",
         title="What does the channel let through?",
         subtitle="Move a slider: decoding probabilities, thresholds and the advice follow at once. "
         "It starts with the paper's poor channel unless the command said otherwise.",
         contents=(),
-        main=render("explorer.html", fadings=fadings),
-        css=_palette() + asset(here, "explorer.css"),
+        main=render("link_page.html", fadings=fadings),
+        css=_palette() + asset(here, "link_page.css"),
         scripts=f'<script type="application/json" id="slimfl-link">{json.dumps(settings)}</script>'
         f'<script type="application/json" id="slimfl-rule">{json.dumps(rule)}</script>\n'
         f'{charts()}<script>"use strict";\nconst slimflExplorer = (() => {{\n{script}\n'
