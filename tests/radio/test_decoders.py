@@ -87,11 +87,11 @@ def test_long_codewords_are_shannons_formula_and_short_ones_fail_above_it():
     """Under fading the length hardly matters: it is the gain that decides (Yang et al. 2014)."""
     ideal = OutageLink.at(0.05, Rayleigh()).decoding_probabilities(BOTH)
     for symbols, close in ((10_000_000, 2e-4), (100, 0.02)):
-        link = OutageLink.at(0.05, Rayleigh(), NormalApproximation(symbols))
+        link = OutageLink.at(0.05, Rayleigh(), decoder=NormalApproximation(symbols))
         np.testing.assert_allclose(link.decoding_probabilities(BOTH), ideal, atol=close)
     tight = 0.95 / BOTH.thresholds(1.0)[-1]  # the gain exceeds what is needed by 5%
     for symbols, low, high in ((10_000_000, 0.999, 1.0), (100, 0.5, 0.9)):
-        link = OutageLink.at(tight, NoFading(), NormalApproximation(symbols))
+        link = OutageLink.at(tight, NoFading(), decoder=NormalApproximation(symbols))
         assert low <= link.decoding_probabilities(BOTH)[1] <= high
 
 
@@ -116,7 +116,7 @@ DECODERS = {
 )
 def test_the_average_over_the_gain_is_an_integral_and_a_frequency(name, fading, density):
     decoder, c_over_p = DECODERS[name], 0.06
-    link = OutageLink.at(c_over_p, fading, decoder)
+    link = OutageLink.at(c_over_p, fading, decoder=decoder)
     found = link.decoding_probabilities(BOTH)
     for message in (0, 1):
 
@@ -277,10 +277,10 @@ def test_one_message_has_nothing_to_cancel():
 def test_shadow_and_decoder_together():
     """A table under a shadow: an average of averages."""
     table, nodes = Table.from_rows(ROWS), np.linspace(-6, 6, 241)
-    found = OutageLink.at(0.06, Shadowed(Rayleigh(), 6.0), table).decoding_probabilities(BOTH)
+    found = OutageLink.at(0.06, Shadowed(Rayleigh(), 6.0), decoder=table).decoding_probabilities(BOTH)
     weights = np.exp(-(nodes**2) / 2)
     parts = [
-        OutageLink.at(0.06 / 10 ** (0.6 * z), Rayleigh(), table).decoding_probabilities(BOTH)
+        OutageLink.at(0.06 / 10 ** (0.6 * z), Rayleigh(), decoder=table).decoding_probabilities(BOTH)
         for z in nodes
     ]
     np.testing.assert_allclose(found, np.average(parts, axis=0, weights=weights), atol=1e-5)

@@ -20,7 +20,6 @@ from slimfl.radio import (
     decoding_frequencies,
     outage_link,
     probabilities_over_noise,
-    section_probabilities,
     signal,
 )
 from slimfl.radio import build_coding as coding
@@ -31,7 +30,6 @@ from slimfl.radio.selective import (
     at_effective_sinr,
     build_profile,
     effective_sinr,
-    flat_snr,
     profiles,
 )
 from slimfl.radio.waveform.code import Modem
@@ -122,9 +120,18 @@ def test_a_flat_band_has_the_sinr_of_a_flat_link(coding):
     snr = np.array([0.3, 5.0, 200.0])
     band = np.repeat(snr[:, None], 7, axis=1)
     np.testing.assert_allclose(effective_sinr(coding, band), coding.sinr(snr))
-    np.testing.assert_allclose(
-        flat_snr(coding, effective_sinr(coding, band)), np.stack([snr, snr], -1), rtol=1e-9
-    )
+
+    class Reading:
+        """Notes the ratios of flat links that it is asked for."""
+
+        certain, asked = False, []
+
+        def probabilities(self, coding, bits, snr):
+            self.asked.append(snr)
+            return np.ones((len(snr), 2))
+
+    at_effective_sinr(Reading(), coding, (), effective_sinr(coding, band))
+    np.testing.assert_allclose(Reading.asked, [snr, snr], rtol=1e-9)
 
 
 def test_decoding_is_that_of_a_loop_over_subcarriers():
@@ -163,7 +170,7 @@ def test_without_delays_finite_codewords_are_those_of_a_flat_link():
     link = outage_link(
         RadioSection(fading="tdl-a", delay_spread_s=0.0, decoder="normal", codeword_symbols=200)
     )
-    flat = OutageLink.at(link.noise_to_power, Rayleigh(), NormalApproximation(200))
+    flat = OutageLink.at(link.noise_to_power, Rayleigh(), decoder=NormalApproximation(200))
     within_binomial(link.decoding_probabilities(BOTH), flat.decoding_probabilities(BOTH), DRAWS)
 
 
@@ -196,15 +203,20 @@ OVER_NOISE = {
 
 
 @pytest.mark.parametrize("name", OVER_NOISE)
-def test_curves_over_noise_are_those_of_a_link_at_each_noise(name):
-    keys = {"subcarriers": 12, **OVER_NOISE[name]}
+def test_interpolated_curves_are_those_of_the_same_links_at_each_noise(name):
+    section = RadioSection(subcarriers=12, **OVER_NOISE[name])
     split = (0.6, 0.4) if name == "in turn" else (0.8, 0.2)
-    shared = coding(RadioSection(**keys), (1.5, 1.5), split)
+    shared = coding(section, (1.5, 1.5), split)
     noises = np.array([-300.0, -62.0, -48.0, -43.5, -40.0, -36.2, -31.0, 300.0])
-    found = probabilities_over_noise(RadioSection(**keys), shared, noises)
+    found = probabilities_over_noise(section, shared, noises)
+    shadow_db = section.shadowing_db or 0.0
+    shadow = 10 ** (shadow_db / 10 * generator(0, "shadowing", 0).standard_normal(DRAWS))
+    gains = build_profile(section).over_band(0, 0, DRAWS) * shadow[:, None]
+    decoder = outage_link(section).channel.decoder
     for row, noise in zip(found, noises.tolist(), strict=True):
-        alone = section_probabilities(RadioSection(**keys, noise_dbm=noise), shared)
-        # the same simulated links: two of them may be as near to a threshold as 1e-6
+        sinr = effective_sinr(shared, gains / (10 ** ((noise - 23) / 10) * 100**2.5))
+        alone = at_effective_sinr(decoder, shared, (), sinr).mean(axis=0)
+        # two links may be as near to a threshold as 1e-6
         np.testing.assert_allclose(row, alone, atol=2 / DRAWS, err_msg=str(noise))
     assert (found[0] > 0.999).all()
     assert (found[-1] < 1e-9).all()

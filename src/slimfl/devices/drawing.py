@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from slimfl.devices.devices_csv import read_devices
@@ -172,13 +173,8 @@ def correlated(uniforms: dict[str, Floats], pairs: tuple[Correlation, ...]) -> d
 
 
 def _normal(uniform: Floats) -> Floats:
-    # imported here: SciPy takes a sixth of a run's start-up time, and few runs need it
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
+    return np.asarray(scipy.special.ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
 
 
 def _normal_share(normal: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(normal))
+    return np.asarray(scipy.special.ndtr(normal))

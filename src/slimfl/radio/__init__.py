@@ -14,80 +14,45 @@ The radio carries segments of a given size and knows nothing of models, so it is
 `splits` has the splits of the power, `bound`, `gain` and `preference` what theory says of a link.
 """
 
-from slimfl.radio.build import build_channel
-from slimfl.radio.channel import Channel, Links, Messages, Payload, Receptions, Signal
-from slimfl.radio.coding import Coding, Superposition, single, sinr_target
-from slimfl.radio.downlink import heard, heard_probabilities
-from slimfl.radio.fading import Nakagami, Rayleigh, Rician
-from slimfl.radio.ledger import Ledger, paper_network_sizes, segment_bits
-from slimfl.radio.link import (
-    OutageLink,
-    decoding_frequencies,
-    noise_to_power,
-    outage_link,
-    possible_links,
-    probabilities_over_noise,
-    section_probabilities,
-)
-from slimfl.radio.outage import OutageChannel, outage_channel
-from slimfl.radio.signals import (
-    SignalMaker,
-    build_coding,
-    oddities,
-    power_split,
-    segment_rates,
-    signal,
-)
-from slimfl.radio.splits import (
-    GainBelief,
-    best_split,
-    inverse_probability_sum,
-    optimal_split,
-    optimal_split_numeric,
-)
-from slimfl.units import from_db, to_db, watt
-
-__all__ = [
-    "Channel",
-    "Coding",
-    "GainBelief",
-    "Ledger",
-    "Links",
-    "Messages",
-    "Nakagami",
-    "OutageChannel",
-    "OutageLink",
-    "Payload",
-    "Rayleigh",
-    "Receptions",
-    "Rician",
-    "Signal",
-    "SignalMaker",
-    "Superposition",
-    "best_split",
-    "build_channel",
-    "build_coding",
-    "decoding_frequencies",
-    "from_db",
-    "heard",
-    "heard_probabilities",
-    "inverse_probability_sum",
-    "noise_to_power",
-    "oddities",
-    "optimal_split",
-    "optimal_split_numeric",
-    "outage_channel",
-    "outage_link",
-    "paper_network_sizes",
-    "possible_links",
-    "power_split",
-    "probabilities_over_noise",
-    "section_probabilities",
-    "segment_bits",
-    "segment_rates",
-    "signal",
-    "single",
-    "sinr_target",
-    "to_db",
-    "watt",
-]
+from slimfl.radio.build import build_channel as build_channel
+from slimfl.radio.channel import Channel as Channel
+from slimfl.radio.channel import Links as Links
+from slimfl.radio.channel import Messages as Messages
+from slimfl.radio.channel import Payload as Payload
+from slimfl.radio.channel import Receptions as Receptions
+from slimfl.radio.channel import Signal as Signal
+from slimfl.radio.coding import Coding as Coding
+from slimfl.radio.coding import Superposition as Superposition
+from slimfl.radio.coding import single as single
+from slimfl.radio.coding import sinr_target as sinr_target
+from slimfl.radio.downlink import heard as heard
+from slimfl.radio.downlink import heard_probabilities as heard_probabilities
+from slimfl.radio.fading import Nakagami as Nakagami
+from slimfl.radio.fading import Rayleigh as Rayleigh
+from slimfl.radio.fading import Rician as Rician
+from slimfl.radio.ledger import Ledger as Ledger
+from slimfl.radio.ledger import paper_network_sizes as paper_network_sizes
+from slimfl.radio.ledger import segment_bits as segment_bits
+from slimfl.radio.link import OutageLink as OutageLink
+from slimfl.radio.link import decoding_frequencies as decoding_frequencies
+from slimfl.radio.link import noise_to_power as noise_to_power
+from slimfl.radio.link import outage_link as outage_link
+from slimfl.radio.link import possible_links as possible_links
+from slimfl.radio.link import probabilities_over_noise as probabilities_over_noise
+from slimfl.radio.link import section_probabilities as section_probabilities
+from slimfl.radio.outage import OutageChannel as OutageChannel
+from slimfl.radio.outage import outage_channel as outage_channel
+from slimfl.radio.signals import SignalMaker as SignalMaker
+from slimfl.radio.signals import build_coding as build_coding
+from slimfl.radio.signals import oddities as oddities
+from slimfl.radio.signals import power_split as power_split
+from slimfl.radio.signals import segment_rates as segment_rates
+from slimfl.radio.signals import signal as signal
+from slimfl.radio.splits import GainBelief as GainBelief
+from slimfl.radio.splits import best_split as best_split
+from slimfl.radio.splits import inverse_probability_sum as inverse_probability_sum
+from slimfl.radio.splits import optimal_split as optimal_split
+from slimfl.radio.splits import optimal_split_numeric as optimal_split_numeric
+from slimfl.units import from_db as from_db
+from slimfl.units import to_db as to_db
+from slimfl.units import watt as watt

@@ -14,35 +14,23 @@ from slimfl.radio.selective import channel_alone
 from slimfl.radio.waveform.channel import waveform_channel
 
 
-def _built_in(section: RadioSection) -> Channel:
-    """Devices send alone or in pairs, and may move."""
+def _still(section: RadioSection) -> Channel:
+    """Devices send alone or in pairs."""
     if section.decoder == "waveform":
-        return _moving(section, waveform_channel(section, channel_alone(section)))
+        return waveform_channel(section, channel_alone(section))
     if section.users_per_slot == 2:
-        return _moving(section, PairedChannel(**parts(section)))
-    return _moving(section, channel_alone(section))
-
-
-def _rate_adaptive(section: RadioSection) -> Channel:
-    """The same gains with rates that follow them; devices send alone and may move."""
-    return _moving(section, AdaptiveChannel(**parts(section)))
-
-
-def _moving(section: RadioSection, still: Channel) -> Channel:
-    """The channel itself for devices at rest."""
-    if not section.speed_m_s:
-        return still
-    return MovingChannel(still, section.speed_m_s * section.round_s, section.area_radius_m)
+        return PairedChannel(**parts(section))
+    return channel_alone(section)
 
 
 CHANNEL_MODELS: dict[str, Callable[[RadioSection], Channel]] = {
-    "outage": _built_in,
-    "rate-adaptive": _rate_adaptive,
+    "outage": _still,
+    "rate-adaptive": lambda section: AdaptiveChannel(**parts(section)),
 }
 
 
 def build_channel(section: RadioSection) -> Channel:
-    """The channel that the section describes.
+    """The channel that the section describes, for devices at rest or moving.
 
     A factory with the parameter `radio` gets the section.
     """
@@ -52,7 +40,10 @@ def build_channel(section: RadioSection) -> Channel:
             "slimfl.Radio(model=...) or slimfl.resume(..., channel=...)"
         )
     if section.model in CHANNEL_MODELS:
-        return CHANNEL_MODELS[section.model](section)
+        still = CHANNEL_MODELS[section.model](section)
+        if not section.speed_m_s:
+            return still
+        return MovingChannel(still, section.speed_m_s * section.round_s, section.area_radius_m)
     maker = resolve("channel", section.model, CHANNEL_MODELS, lambda made: hasattr(made, "receive"))
     made: Channel = construct(
         "channel", section.model, maker, section.options, {"radio": section}, key="radio.options"

@@ -100,9 +100,10 @@ class Links:
         taken = {name: each[rows] for name, each in columns.items() if isinstance(each, np.ndarray)}
         return replace(self, **taken)
 
-    def over_band(self, row: int) -> Floats:
-        """The power gains of one link over the band: one where it is flat."""
-        return self.gains[row : row + 1]
+    @property
+    def over_band(self) -> Floats:
+        """[device], or [device, subcarrier] where the gains differ over the band."""
+        return self.gains
 
     def random(self, purpose: str) -> Iterator[np.random.Generator]:
         """A generator for every link, for random events in the receiver such as bit errors."""

@@ -24,7 +24,6 @@ Here too a message counts only if those before it are decoded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,33 +31,6 @@ from numpy.typing import NDArray
 from slimfl.errors import RequestError
 
 Floats = NDArray[np.float64]
-
-
-class Coding(Protocol):
-    """Superposed messages, or messages one after the other."""
-
-    @property
-    def spectral_efficiencies(self) -> tuple[float, ...]:
-        """u/W of every message in bit/s/Hz."""
-
-    @property
-    def split(self) -> tuple[float, ...]:
-        """The share of the power, or of the time, of every message."""
-
-    @property
-    def rates(self) -> Floats:
-        """The rate of each message while it is on the air, in bit/s/Hz."""
-
-    def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """[..., message]: the gain that each message and all before it need; non-decreasing."""
-
-    def sinr(self, snr: Floats) -> Floats:
-        """[..., message]: signal over interference and noise, at the signal-to-noise ratio g P/c
-        of the whole signal, once those before it are decoded.
-        """
-
-    def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """Duration of the signal, and the time in which full power would spend its energy."""
 
 
 def sinr_target(spectral_efficiency: float | Sequence[float] | Floats) -> Floats:
@@ -69,11 +41,13 @@ def sinr_target(spectral_efficiency: float | Sequence[float] | Floats) -> Floats
 
 
 @dataclass(frozen=True)
-class _Messages:
-    """Messages and their shares of what they divide."""
+class Coding:
+    """Messages, their rates, and their shares of the power or of the time."""
 
     spectral_efficiencies: tuple[float, ...]
+    """u/W of every message in bit/s/Hz."""
     split: tuple[float, ...]
+    """The share of the power, or of the time, of every message."""
 
     def __post_init__(self) -> None:
         rates, split = self.spectral_efficiencies, self.split
@@ -90,11 +64,46 @@ class _Messages:
 
     @property
     def rates(self) -> Floats:
-        """The rate of each message while it is on the air."""
+        """[message]: the rate while it is on the air, in bit/s/Hz."""
         return np.asarray(self.spectral_efficiencies)
 
+    @property
+    def powers(self) -> Floats:
+        """[message]: its share of the transmit power while it is on the air."""
+        return np.asarray(self.split)
+
+    @property
+    def interference(self) -> Floats:
+        """[message]: the share of the power that interferes with it."""
+        return np.zeros(len(self.split))
+
+    @property
+    def margins(self) -> Floats:
+        """[message]: a_i, its power minus the interference that it can bear."""
+        return self.powers
+
+    def thresholds(self, noise_to_power: float | Floats) -> Floats:
+        """[..., message]: equation (5), the gain that a message and all before it need at c / P."""
+        ratio = np.asarray(noise_to_power)[..., None]
+        needed = ratio * sinr_target(self.rates) / self.margins
+        return np.asarray(np.maximum.accumulate(needed, axis=-1))
+
+    def sinr(self, snr: Floats) -> Floats:
+        """[..., message]: signal over interference and noise, once those before it are decoded.
+
+        Args:
+            snr: [...] the signal-to-noise ratio g P/c of the whole signal.
+        """
+        snr = np.asarray(snr)[..., None]
+        return np.asarray(snr * self.powers / (1 + snr * self.interference))
+
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
-        """Twice that of the longest message: full power lasts as long as the signal."""
+        """Duration of the signal, and the time in which full power would spend its energy.
+
+        Args:
+            bits: [message].
+            bandwidth_hz: W.
+        """
         longest = max(self._seconds(bits, bandwidth_hz))
         return longest, longest
 
@@ -107,7 +116,7 @@ class _Messages:
 
 
 @dataclass(frozen=True)
-class Superposition(_Messages):
+class Superposition(Coding):
     """Messages in one signal: their rates and their shares of the transmit power."""
 
     residual: float = 0.0
@@ -121,7 +130,7 @@ class Superposition(_Messages):
             )
         margins = self.margins
         if not (margins > 0).all():
-            from slimfl.radio.splits import rounded_split
+            from slimfl.radio.splits import rounded_split  # which imports this module
 
             segment = int(np.argmax(margins <= 0)) + 1
             good = rounded_split(self.spectral_efficiencies, self.residual)
@@ -137,31 +146,18 @@ class Superposition(_Messages):
             )
 
     @property
-    def margins(self) -> Floats:
-        """a_i / P: a message's power minus the interference that it can bear."""
-        targets = sinr_target(self.spectral_efficiencies)
-        return np.asarray(np.asarray(self.split) - targets * self.interference)
-
-    def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """Equation (5): for a column of c / P, one row of thresholds each."""
-        ratio = np.asarray(noise_to_power)[..., None]
-        needed = ratio * sinr_target(self.spectral_efficiencies) / self.margins
-        nested: Floats = np.maximum.accumulate(needed, axis=-1)
-        return nested
-
-    def sinr(self, snr: Floats) -> Floats:
-        """[..., message]."""
-        snr = np.asarray(snr)[..., None]
-        return np.asarray(snr * np.asarray(self.split) / (1 + snr * self.interference))
+    def interference(self) -> Floats:
+        """[message]: later messages, and what is left of cancelled ones."""
+        return interference(np.asarray(self.split), self.residual)
 
     @property
-    def interference(self) -> Floats:
-        """The power that interferes with every message."""
-        return interference(np.asarray(self.split), self.residual)
+    def margins(self) -> Floats:
+        """[message]: a_i."""
+        return np.asarray(self.powers - sinr_target(self.rates) * self.interference)
 
 
 def interference(shares: Floats, residual: float) -> Floats:
-    """The power that is not cancelled when each message is decoded, beside its own."""
+    """[message]: the power that is not cancelled when it is decoded, beside its own."""
     after = shares[::-1].cumsum()[::-1] - shares
     if not residual:
         return np.asarray(after)
@@ -174,18 +170,8 @@ def single(spectral_efficiency: float) -> Superposition:
 
 
 @dataclass(frozen=True)
-class InTurnAtLowerPower(_Messages):
+class InTurnAtLowerPower(Coding):
     """Message i at its own rate, with its share of the power; at most superposition's energy."""
-
-    def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """c u'_i / P_i, as a running maximum."""
-        needed = sinr_target(self.spectral_efficiencies) / np.asarray(self.split)
-        ratio = np.asarray(noise_to_power)[..., None]
-        return np.asarray(np.maximum.accumulate(ratio * needed, axis=-1))
-
-    def sinr(self, snr: Floats) -> Floats:
-        """[..., message]."""
-        return np.asarray(np.asarray(snr)[..., None] * np.asarray(self.split))
 
     def durations_s(self, bits: Sequence[float], bandwidth_hz: float) -> tuple[float, float]:
         """The times of all messages; each has its share of the power."""
@@ -194,7 +180,7 @@ class InTurnAtLowerPower(_Messages):
 
 
 @dataclass(frozen=True)
-class InTurnInShorterTime(_Messages):
+class InTurnInShorterTime(Coding):
     """Message i with full power in its share of the time; the airtime of superposition.
 
     `spectral_efficiencies` are the rates of the superposed signal that this one is compared with.
@@ -205,20 +191,16 @@ class InTurnInShorterTime(_Messages):
 
     @property
     def rates(self) -> Floats:
-        """The rate of each message within its share of the time."""
+        """[message]: the rate within its share of the time."""
         usual = np.asarray(self.spectral_efficiencies)
         if self.bits:
             usual = np.asarray(self.bits) / (np.asarray(self.bits) / usual).max()
         return np.asarray(usual / np.asarray(self.split))
 
-    def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """c (2^rate - 1), as a running maximum."""
-        ratio = np.asarray(noise_to_power)[..., None]
-        return np.asarray(np.maximum.accumulate(ratio * sinr_target(self.rates), axis=-1))
-
-    def sinr(self, snr: Floats) -> Floats:
-        """[..., message]: all have full power."""
-        return np.repeat(np.asarray(snr)[..., None], len(self.split), axis=-1)
+    @property
+    def powers(self) -> Floats:
+        """[message]: all of the power."""
+        return np.ones(len(self.split))
 
 
 def _numbers(split: Sequence[float]) -> str:

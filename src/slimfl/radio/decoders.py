@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
@@ -64,8 +65,6 @@ class NormalApproximation:
 
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
         """Of all codewords of the messages so far."""
-        from scipy.special import log_ndtr
-
         if not bits and self.codeword_symbols is None:
             return None
         rates = coding.rates
@@ -79,7 +78,7 @@ class NormalApproximation:
             quantile = (length * (capacity - rates) + np.log2(length) / 2) / np.sqrt(
                 length * dispersion
             )
-        succeeded = codewords * log_ndtr(quantile)
+        succeeded = codewords * scipy.special.log_ndtr(quantile)
         return np.asarray(np.exp(np.cumsum(succeeded, axis=-1)))
 
 

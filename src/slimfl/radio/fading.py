@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
@@ -45,6 +46,14 @@ class Fading(Protocol):
 class GaussianFading(Fading, Protocol):
     """A fading model derived from complex Gaussian scattering, as all built-in ones are."""
 
+    def gains(self, seed: int, round: int, devices: int) -> Gains:
+        """From new scattering in every round."""
+        return self.from_scattering(scattering(seed, round, devices))
+
+    def survival(self, threshold: Floats) -> Floats:
+        """That of one gain."""
+        return self.sum_survival(threshold, 1)
+
     def from_scattering(self, scattering: Floats) -> Gains:
         """Gains from [device, 2]: real and imaginary parts of CN(0, 1) numbers."""
 
@@ -66,16 +75,8 @@ def _in_range(name: str, value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True)
-class NoFading:
+class NoFading(GaussianFading):
     """g = 1 in every round: additive white Gaussian noise alone."""
-
-    def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """Ones."""
-        return np.ones(devices)
-
-    def survival(self, threshold: Floats) -> Floats:
-        """1 up to the threshold 1."""
-        return self.sum_survival(threshold, 1)
 
     def from_scattering(self, scattering: Floats) -> Gains:
         """Ones."""
@@ -87,7 +88,7 @@ class NoFading:
 
 
 @dataclass(frozen=True)
-class Rayleigh:
+class Rayleigh(GaussianFading):
     """No line of sight, many scatterers (the paper's): g ~ Exp(1), new in every round."""
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
@@ -106,13 +107,11 @@ class Rayleigh:
 
     def sum_survival(self, threshold: Floats, copies: int) -> Floats:
         """A sum of exponentials has Erlang's distribution: Q(copies, threshold)."""
-        from scipy.special import gammaincc
-
-        return np.asarray(gammaincc(copies, np.asarray(threshold, dtype=np.float64)))
+        return np.asarray(scipy.special.gammaincc(copies, np.asarray(threshold, dtype=np.float64)))
 
 
 @dataclass(frozen=True)
-class Rician:
+class Rician(GaussianFading):
     """A line of sight beside the scatterers: K times their power; K = 0 is Rayleigh.
 
     The gain g is the squared magnitude of sqrt(K / (K + 1)) + sqrt(1 / (K + 1)) s with
@@ -129,14 +128,6 @@ class Rician:
     def __post_init__(self) -> None:
         _in_range("the K factor", self.k, 0, 1e4)
 
-    def gains(self, seed: int, round: int, devices: int) -> Gains:
-        """New scattering in every round."""
-        return self.from_scattering(scattering(seed, round, devices))
-
-    def survival(self, threshold: Floats) -> Floats:
-        """Marcum's Q of order 1."""
-        return self.sum_survival(threshold, 1)
-
     def from_scattering(self, scattering: Floats) -> Gains:
         """The phase of the line of sight does not matter, as that of the scattering is uniform."""
         weak = 1 / np.sqrt(self.k + 1)
@@ -150,14 +141,12 @@ class Rician:
 
     def sum_survival(self, threshold: Floats, copies: int) -> Floats:
         """Marcum's Q of order `copies`: degrees of freedom and non-centralities add up."""
-        from scipy.stats import ncx2
-
         scaled = 2 * (self.k + 1) * np.asarray(threshold, dtype=np.float64)
-        return np.asarray(ncx2.sf(scaled, 2 * copies, 2 * copies * self.k))
+        return np.asarray(scipy.stats.ncx2.sf(scaled, 2 * copies, 2 * copies * self.k))
 
 
 @dataclass(frozen=True)
-class Nakagami:
+class Nakagami(GaussianFading):
     """The envelope has Nakagami's distribution: g ~ Gamma(m, 1/m), with variance 1 / m.
 
     m = 1 is Rayleigh, m = 1/2 the one-sided Gaussian, and m to infinity is no fading (Nakagami
@@ -175,23 +164,15 @@ class Nakagami:
         drawn /= self.m
         return drawn
 
-    def survival(self, threshold: Floats) -> Floats:
-        """The regularised upper incomplete gamma function Q(m, m threshold)."""
-        return self.sum_survival(threshold, 1)
-
     def from_scattering(self, scattering: Floats) -> Gains:
         """Maps the exponential power of s to the gamma quantile of the same probability."""
-        from scipy.special import gammainccinv
-
         power = np.einsum("ij,ij->i", scattering, scattering)
-        return np.asarray(gammainccinv(self.m, np.exp(-power)) / self.m)
+        return np.asarray(scipy.special.gammainccinv(self.m, np.exp(-power)) / self.m)
 
     def sum_survival(self, threshold: Floats, copies: int) -> Floats:
         """Shapes add up."""
-        from scipy.special import gammaincc
-
         scaled = self.m * np.asarray(threshold, dtype=np.float64)
-        return np.asarray(gammaincc(copies * self.m, scaled))
+        return np.asarray(scipy.special.gammaincc(copies * self.m, scaled))
 
 
 #: Step and range of the integral over a shadow, in standard deviations.
@@ -213,7 +194,7 @@ def shadow_gain(normal: Floats, sigma_db: float | Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Shadowed:
+class Shadowed(GaussianFading):
     """A fading model times log-normal shadowing X = 10^(N(0, sigma_db) / 10), new in every round.
 
     The median of X is 1, as in TR 38.901, so its mean is above 1. The survival is an integral over
@@ -236,10 +217,6 @@ class Shadowed:
         gains = self.fading.gains(seed, round, devices)
         return gains * shadow_gain(shadow(seed, round, devices), self.sigma_db)
 
-    def survival(self, threshold: Floats) -> Floats:
-        """By integration over the shadow."""
-        return self.sum_survival(threshold, 1)
-
     def from_scattering(self, scattering: Floats) -> Gains:
         """The gains without shadowing."""
         return self.fading.from_scattering(scattering)
@@ -254,9 +231,7 @@ class Shadowed:
         inside = (threshold > 0) & np.isfinite(threshold)
         logs = np.log(threshold[inside])
         if isinstance(self.fading, NoFading):
-            from scipy.special import ndtr
-
-            found[inside] = ndtr((np.log(copies) - logs) / spread)
+            found[inside] = scipy.special.ndtr((np.log(copies) - logs) / spread)
         elif logs.size:
             values, where = np.unique(logs, return_inverse=True)
             found[inside] = self._integrated(values, spread, copies)[where]
@@ -270,15 +245,13 @@ class Shadowed:
         if len(logs) <= ONE_BY_ONE:
             around = np.exp(logs[:, None] - spread * nodes)
             return np.asarray(self.fading.sum_survival(around, copies) @ weights)
-        from scipy.interpolate import CubicSpline
-
         # with thresholds spaced like the nodes, the integral is a convolution
         step = spread * STEP
         grid = np.arange(logs[0] - step, logs[-1] + 2 * step, step)
         reach = len(nodes) // 2
         wide = grid[0] + step * np.arange(-reach, len(grid) + reach)
         survival = self.fading.sum_survival(np.exp(wide), copies)
-        between = CubicSpline(grid, np.convolve(survival, weights, "valid"))
+        between = scipy.interpolate.CubicSpline(grid, np.convolve(survival, weights, "valid"))
         return np.asarray(np.clip(between(logs), 0.0, 1.0))
 
 
@@ -376,9 +349,7 @@ def doppler_correlation(doppler_hz: float, round_s: float) -> float:
     >>> round(doppler_correlation(0.1, 1.0), 4)
     0.9037
     """
-    from scipy.special import j0
-
-    return float(j0(2 * np.pi * doppler_hz * round_s))
+    return float(scipy.special.j0(2 * np.pi * doppler_hz * round_s))
 
 
 def doppler_hz(speed_m_s: float, carrier_hz: float) -> float:

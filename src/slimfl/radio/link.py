@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio.channel import Links, Signal
 from slimfl.radio.coding import Coding, Floats
-from slimfl.radio.decoders import Decoder, Outage
 from slimfl.radio.fading import Fading, Gains, Shadowed
-from slimfl.radio.outage import Attempts, OutageChannel, copies, needed
+from slimfl.radio.outage import OutageChannel, needed
 from slimfl.radio.path_loss import FixedLoss
 from slimfl.radio.selective import channel_alone
 
@@ -26,33 +26,19 @@ class OutageLink:
     device: Population
 
     @classmethod
-    def at(
-        cls,
-        noise_to_power: float,
-        fading: Fading,
-        decoder: Decoder | None = None,
-        attempts: Attempts | None = None,
-    ) -> "OutageLink":
+    def at(cls, noise_to_power: float, fading: Fading, **parts: Any) -> "OutageLink":
         """A link by itself.
 
         Args:
             noise_to_power: c / P = sigma^2 d^beta / P, with any implementation loss.
             fading: Of its gain.
-            decoder: The paper's by default.
-            attempts: How often a signal may be sent; once by default.
+            **parts: Others of an `OutageChannel`: `decoder`, `attempts`, `shadowing_db`.
         """
-        sigma_db = 0.0
         if isinstance(fading, Shadowed):
-            sigma_db, fading = fading.sigma_db, fading.fading
-        channel = OutageChannel(
-            noise_dbm=0.0,
-            path_loss=FixedLoss(noise_to_power, sigma_db),
-            bandwidth_hz=1.0,
-            fading=fading,
-            decoder=decoder or Outage(),
-            attempts=attempts or Attempts(),
-        )
-        return cls(channel, _device(0.0, 1.0))
+            parts, fading = {"shadowing_db": fading.sigma_db, **parts}, fading.fading
+        loss = FixedLoss(noise_to_power)
+        channel = OutageChannel(0.0, loss, bandwidth_hz=1.0, fading=fading, **parts)
+        return cls(channel, _devices(np.zeros(1), 1.0))
 
     @property
     def noise_to_power(self) -> float:
@@ -60,9 +46,14 @@ class OutageLink:
         return float(self.channel.noise_to_power(self.device)[0])
 
     def links(self, seed: int, round: int, devices: int) -> Links:
-        """The links of many such devices, without memory."""
-        memoryless = replace(self.channel, process=None, shadowing_correlation=0.0)
-        return memoryless.links({}, round, copies(self.device, devices), seed)[0]
+        """The links of many such devices, without memory.
+
+        Args:
+            seed: The experiment's.
+            round: Number of the round.
+            devices: How many.
+        """
+        return self.channel.memoryless_links(self.device, devices, seed, round)
 
     def gains(self, seed: int, round: int, devices: int) -> Gains:
         """Their gains, summed over the attempts; over the band where they differ."""
@@ -84,16 +75,13 @@ class OutageLink:
         [known] = needed(self.channel.probabilities(self.device, _signal(coding, bits)))
         return np.asarray(known)
 
-    def over_noise(self, coding: Coding, louder_db: Floats, bits: Sequence[float] = ()) -> Floats:
-        """[noise, message]: the same where the noise is louder than here by some decibels."""
-        sent = _signal(coding, bits)
-        return needed(self.channel.over_noise(self.device, sent, np.asarray(louder_db)))
 
-
-def _device(power_dbm: float, distance_m: float) -> Population:
-    return Population.alike(
-        np.ones(1, np.int64), max_width=0, power_dbm=power_dbm, distance_m=distance_m
+def _devices(power_dbm: Floats, distance_m: float) -> Population:
+    """At one place, with powers of their own."""
+    alike = Population.alike(
+        np.ones(len(power_dbm), np.int64), max_width=0, power_dbm=0.0, distance_m=distance_m
     )
+    return replace(alike, power_dbm=power_dbm)
 
 
 def _signal(coding: Coding, bits: Sequence[float]) -> Signal:
@@ -142,7 +130,7 @@ def outage_link(section: RadioSection) -> OutageLink:
 def possible_links(section: RadioSection) -> list[tuple[float, OutageLink]]:
     """The links that a device at `distance_m` can have, each with its probability."""
     channel = channel_alone(section)
-    device = _device(section.power_dbm, section.distance_m)
+    device = _devices(np.array([section.power_dbm]), section.distance_m)
     found = []
     for case in channel.path_loss.cases(device.distance_m):
         fixed = FixedLoss(float(case.loss[0]), case.shadowing_db)
@@ -161,16 +149,21 @@ def section_probabilities(
         coding: How the messages share the upload.
         bits: Those of every message, for a decoder that needs them.
     """
-    links = possible_links(section)
-    parts = [weight * link.decoding_probabilities(coding, bits) for weight, link in links]
-    return np.asarray(sum(parts[1:], parts[0]))
+    return np.asarray(probabilities_over_noise(section, coding, np.array([section.noise]), bits)[0])
 
 
 def probabilities_over_noise(
     section: RadioSection, coding: Coding, noises_dbm: Floats, bits: Sequence[float] = ()
 ) -> Floats:
-    """[noise, message]: the same at other noise powers."""
+    """[noise, message]: the same at other noise powers, as of devices with more or less power.
+
+    Args:
+        section: The radio.
+        coding: How the messages share the upload.
+        noises_dbm: [noise].
+        bits: Those of every message, for a decoder that needs them.
+    """
     louder_db = np.asarray(noises_dbm) - section.noise
-    links = possible_links(section)
-    parts = [weight * link.over_noise(coding, louder_db, bits) for weight, link in links]
-    return np.asarray(sum(parts[1:], parts[0]))
+    devices = _devices(section.power_dbm - louder_db, section.distance_m)
+    channel: OutageChannel = channel_alone(section)
+    return needed(channel.probabilities(devices, _signal(coding, bits)))

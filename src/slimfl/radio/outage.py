@@ -8,7 +8,7 @@ more (a band, pairs, rates that follow the gain) extend it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -122,6 +122,24 @@ class OutageChannel:
             draws = generator(seed, "decoding", round).random(_count(ids))[ids]
         return Links(seed, round, ids, gains, ratio, devices.power_dbm, later, draws), after
 
+    def memoryless_links(self, device: Population, count: int, seed: int, round: int) -> Links:
+        """The links of many devices like the first of some, in rounds that know of no others.
+
+        Args:
+            device: One at least.
+            count: How many.
+            seed: The experiment's.
+            round: Number of the round.
+        """
+        many = Population.alike(
+            np.ones(count, np.int64),
+            max_width=0,
+            power_dbm=float(device.power_dbm[0]),
+            distance_m=float(device.distance_m[0]),
+        )
+        memoryless = replace(self, process=None, shadowing_correlation=0.0)
+        return memoryless.links({}, round, many, seed)[0]
+
     def receive(
         self, links: Links, signals: Sequence[Signal], payloads: Sequence[Payload] | None
     ) -> Receptions:
@@ -132,10 +150,7 @@ class OutageChannel:
         for sent, where in kinds:
             for begin in range(0, len(where), CHUNK):
                 rows = where[begin : begin + CHUNK]
-                if links.later_gains is None:
-                    decoded[rows] = self._decoded(links, sent, rows, self.summed(links)[rows])
-                else:
-                    decoded[rows], used[rows] = self._with_attempts(links, sent, rows)
+                decoded[rows], used[rows] = self._with_attempts(links, sent, rows)
         return Receptions(decoded, used, *self.costs(links, kinds, used))
 
     def costs(
@@ -168,18 +183,6 @@ class OutageChannel:
             part = part * case.probability[..., None]
             found = part if found is None else found + part
         return found
-
-    def over_noise(self, device: Population, signal: Signal, louder_db: Floats) -> Floats | None:
-        """[noise, message]: one device's probabilities if the noise is louder by some decibels.
-
-        Args:
-            device: One, on a path with one state.
-            signal: What it sends.
-            louder_db: [noise].
-        """
-        [case] = self.path_loss.cases(device.distance_m)
-        ratios = self._noise_to_power(device, case.loss) * from_db(louder_db)
-        return self._averaged(case, signal, ratios)
 
     def _averaged(self, case: Case, signal: Signal, noise_to_power: Floats) -> Floats | None:
         """[c / P, message]: over the distribution of the gain."""
@@ -260,9 +263,9 @@ class OutageChannel:
         return drawn(known, uniform)
 
     def summed(self, links: Links) -> Floats:
-        """[device]: the gain after all attempts."""
+        """[device], or [device, subcarrier]: the gain after all attempts."""
         if links.later_gains is None:
-            return links.gains
+            return links.over_band
         return np.asarray(links.gains + links.later_gains.sum(axis=1))
 
     def _decoded(self, links: Links, sent: Signal, rows: Indices, gains: Floats) -> Indices:
@@ -277,10 +280,11 @@ class OutageChannel:
 
     def _with_attempts(self, links: Links, sent: Signal, rows: Indices) -> tuple[Indices, Indices]:
         """Messages decoded, and the number of attempts used."""
-        assert links.later_gains is not None
-        gains = links.gains[rows].copy()
+        gains = links.over_band[rows]
         decoded = self._decoded(links, sent, rows, gains)
         used = np.ones_like(decoded)
+        if links.later_gains is None:
+            return decoded, used
         for later in links.later_gains[rows].T:
             waiting = decoded < len(sent.messages)
             if not waiting.any():
@@ -347,31 +351,14 @@ def needed(known: Floats | None) -> Floats:
     return known
 
 
-def copies(device: Population, count: int) -> Population:
-    """Many devices where the first of some is, with its power."""
-    return Population.alike(
-        np.ones(count, np.int64),
-        max_width=0,
-        power_dbm=float(device.power_dbm[0]),
-        distance_m=float(device.distance_m[0]),
-    )
-
-
 def alike(signals: Sequence[Signal]) -> list[tuple[Signal, Indices]]:
     """The distinct signals, each with the rows of the devices that send it."""
     # hashing a signal is slower than taking its id
     which = np.fromiter(map(id, signals), np.int64, len(signals))
-    kinds, first = np.unique(which, return_index=True) if _differ(which) else (which[:1], [0])
-    if len(kinds) == 1:
+    if len(which) and (which == which[0]).all():
         return [(signals[0], np.arange(len(which)))]
-    return [
-        (signals[row], np.flatnonzero(which == kind))
-        for kind, row in zip(kinds.tolist(), np.asarray(first).tolist(), strict=True)
-    ]
-
-
-def _differ(which: Indices) -> bool:
-    return len(which) == 0 or bool((which != which[0]).any())
+    _, first = np.unique(which, return_index=True)
+    return [(signals[row], np.flatnonzero(which == which[row])) for row in first.tolist()]
 
 
 def _count(ids: Indices) -> int:

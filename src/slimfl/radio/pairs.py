@@ -19,8 +19,7 @@ from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.radio.channel import Indices, Links, Payload, Receptions, Signal, State
 from slimfl.radio.coding import Floats, Superposition, sinr_target
-from slimfl.radio.fading import Rayleigh
-from slimfl.radio.outage import OutageChannel, alike, copies
+from slimfl.radio.outage import OutageChannel, alike
 from slimfl.rng import generator
 
 #: Number of draws for a simulated probability.
@@ -81,35 +80,19 @@ class PairedChannel(OutageChannel):
         return replace(single, decoded=decoded, slot_share=np.where(shared, 0.5, 1.0))
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
-        """For identical devices: closed form for one message under Rayleigh, else simulated.
-
-        The closed form knows no shadowing and no residual interference.
+        """By simulation, for identical devices.
 
         None if devices differ, or if their number is odd, as one then sends alone.
         """
         ratio = np.unique(self.noise_to_power(devices))
-        if len(ratio) != 1 or len(self.path_loss.cases(devices.distance_m)) > 1:
+        cases = self.path_loss.cases(devices.distance_m)
+        if len(ratio) != 1 or len(cases) > 1 or len(devices) % 2:
             return None
-        if len(devices) % 2:
-            return None
-        coding, c_over_p = _superposed(signal), float(ratio[0])
-        if len(coding.split) == 1 and not coding.residual and self._papers_fading:
-            rates = coding.spectral_efficiencies * 2
-            found = np.array([two_device_probabilities((rates[0], rates[1]), (c_over_p,) * 2)[0]])
-        else:
-            first, second = (self._drawn_gains(devices, number) for number in (0, 1))
-            counts, _ = decode_pairs(coding, coding, first / c_over_p, second / c_over_p)
-            found = (counts[:, None] > np.arange(len(coding.split))).mean(axis=0)
+        coding = _superposed(signal)
+        drawn = [self.memoryless_links(devices, DRAWS, seed, 0).gains for seed in (0, 1)]
+        counts, _ = decode_pairs(coding, coding, drawn[0] / ratio[0], drawn[1] / ratio[0])
+        found = (counts[:, None] > np.arange(len(coding.split))).mean(axis=0)
         return np.broadcast_to(found, (len(devices), len(found)))
-
-    @property
-    def _papers_fading(self) -> bool:
-        return self.fading == Rayleigh() and not self.has_shadowing
-
-    def _drawn_gains(self, devices: Population, number: int) -> Floats:
-        """Gains of many links with the devices' distribution."""
-        memoryless = replace(self, process=None, shadowing_correlation=0.0)
-        return OutageChannel.links(memoryless, {}, 0, copies(devices, DRAWS), number)[0].gains
 
 
 def partners(count: int, seed: int, round: int) -> Indices:
@@ -186,40 +169,3 @@ def _interference(
         before = np.concatenate([[0.0], shares[k].cumsum()])[decoded[k]]
         total += snr[k] * (1 - before + coding.residual * before)
     return total
-
-
-def two_device_probabilities(
-    rates: tuple[float, float], noise_to_power: tuple[float, float]
-) -> tuple[float, float, float]:
-    """Pr(device 1 decoded), Pr(device 2 decoded), Pr(both), for one message each under Rayleigh.
-
-    With x and y the received signal-to-noise ratios, of means a and b, device 1 is decoded where
-
-        x >= u_1 (1 + y)    or    y >= u_2 (1 + x) and x >= u_1,
-
-    two wedges in the plane whose overlap is a wedge as well. `noise_to_power` is c/P of either
-    device; the mean signal-to-noise ratio is its inverse.
-    """
-    u, v = sinr_target(rates).tolist()
-    a, b = (1 / ratio for ratio in noise_to_power)
-
-    def wedge(low_x: float, slope_y: float, low_y: float, slope_x: float) -> float:
-        """Pr(x >= low_x + slope_y y and y >= low_y + slope_x x) for exponential x and y."""
-        if slope_x * slope_y >= 1:
-            return 0.0
-        x = (low_x + slope_y * low_y) / (1 - slope_x * slope_y)
-        y = low_y + slope_x * x
-        # exponentials have no memory: from the wedge's corner on, the plane looks as from the
-        # origin
-        inside = 1 / (1 + slope_y * b / a) + 1 / (1 + slope_x * a / b) - 1
-        return float(np.exp(-x / a - y / b) * inside)
-
-    first_alone = wedge(u, u, 0.0, 0.0)
-    first_second = wedge(u, 0.0, v, v)
-    second_alone = wedge(0.0, 0.0, v, v)
-    second_second = wedge(u, u, v, 0.0)
-    both_ways = wedge(u, u, v, v)
-    one = first_alone + first_second - both_ways
-    other = second_alone + second_second - both_ways
-    both = second_second + first_second - both_ways
-    return one, other, both

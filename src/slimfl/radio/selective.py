@@ -120,7 +120,8 @@ def at_effective_sinr(
     if decoder.certain:
         reached = sinr >= sinr_target(coding.rates)
         return np.asarray(np.logical_and.accumulate(reached, axis=-1), np.float64)
-    flat = flat_snr(coding, sinr)
+    with np.errstate(divide="ignore"):  # the flat ratio x with SINR = x a / (1 + x b)
+        flat = 1 / np.maximum(coding.powers / sinr - coding.interference, 1e-300)
     columns = []
     for message in range(flat.shape[-1]):
         known = decoder.probabilities(coding, bits, flat[..., message])
@@ -128,23 +129,6 @@ def at_effective_sinr(
             return None
         columns.append(known[..., message])
     return np.asarray(np.minimum.accumulate(np.stack(columns, axis=-1), axis=-1))
-
-
-def flat_snr(coding: Coding, sinr: Floats) -> Floats:
-    """[..., message]: the ratio of the whole signal at which a message has this SINR."""
-    inverse_a, ratio = _inverse(coding)
-    with np.errstate(divide="ignore"):
-        return np.asarray(inverse_a / np.maximum(1 / sinr - ratio, 1e-300))
-
-
-def _inverse(coding: Coding) -> tuple[Floats, Floats]:
-    """1 / a and b / a of SINR(x) = x a / (1 + x b), which every coding has.
-
-    They are read off at two points: 1 / SINR = 1 / (x a) + b / a.
-    """
-    small, large = coding.sinr(np.array([1.0, 2.0]))
-    inverse_a = 2 * (1 / small - 1 / large)
-    return inverse_a, 1 / small - inverse_a
 
 
 # --- the channel ----------------------------------------------------------------------------------
@@ -157,9 +141,10 @@ class SelectiveLinks(Links):
     subcarrier_gains: Floats
     """[device, subcarrier]."""
 
-    def over_band(self, row: int) -> Floats:
-        """The power gains of one link."""
-        return np.asarray(self.subcarrier_gains[row])
+    @property
+    def over_band(self) -> Floats:
+        """[device, subcarrier]."""
+        return self.subcarrier_gains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +162,6 @@ class SelectiveChannel(OutageChannel):
         over_band = self.profile.over_band(seed, round, count)[links.ids] * links.gains[:, None]
         columns = {**vars(links), "gains": over_band.mean(axis=1)}
         return SelectiveLinks(**columns, subcarrier_gains=over_band), state
-
-    def summed(self, links: Links) -> Floats:
-        """[device, subcarrier]: there is one attempt."""
-        assert isinstance(links, SelectiveLinks)
-        return links.subcarrier_gains
 
     def decoded(
         self,
@@ -203,27 +183,17 @@ class SelectiveChannel(OutageChannel):
         return found
 
     def probabilities(self, devices: Population, signal: Signal) -> Floats | None:
-        """By simulation, for equal devices; None where devices differ."""
-        cases = self.path_loss.cases(devices.distance_m)
-        ratios = np.unique(self.noise_to_power(devices))
-        if len(ratios) != 1 or len(cases) > 1:
+        """By simulation; None where devices are at different distances, which would take long."""
+        if len(np.unique(devices.distance_m)) > 1:
             return None
-        snr = self._shadowed(cases[0]).gains(0, 0, DRAWS) / ratios[0]
-        total = np.zeros(len(signal.coding.split))
-        for begin in range(0, DRAWS, CHUNK):
-            rows = slice(begin, begin + CHUNK)
-            band = snr[rows, None] * _simulated_gains(self.profile, DRAWS)[rows]
-            sinr = effective_sinr(signal.coding, band)
-            known = at_effective_sinr(self.decoder, signal.coding, signal.message_bits, sinr)
-            if known is None:
-                return None
-            total += known.sum(axis=0)
-        return np.broadcast_to(total / DRAWS, (len(devices), len(total)))
+        return super().probabilities(devices, signal)
 
     def _averaged(self, case: Case, signal: Signal, noise_to_power: Floats) -> Floats | None:
         """[c / P, message]: over simulated links, by interpolation."""
-        links = _simulated_links(self.profile, self._shadowed(case), DRAWS)  # type: ignore[arg-type]
-        return links.probabilities(self.decoder, signal.coding, signal.message_bits, noise_to_power)
+        links = SimulatedLinks.of(self.profile, self._shadowed(case))  # type: ignore[arg-type]
+        ratios, where = np.unique(noise_to_power, return_inverse=True)
+        found = links.probabilities(self.decoder, signal.coding, signal.message_bits, ratios)
+        return None if found is None else found[where]
 
 
 def channel_alone(section: RadioSection) -> OutageChannel:
@@ -258,10 +228,16 @@ class SimulatedLinks:
     between them errs by less than 1e-6.
     """
 
-    def __init__(self, profile: TappedDelayLine, shadow: Fading, count: int) -> None:
+    def __init__(self, profile: TappedDelayLine, shadow: Fading, count: int = DRAWS) -> None:
         self.count = count
-        self._shadow, self._over_band = shadow.gains(0, 0, count), _simulated_gains(profile, count)
+        self._shadow, self._over_band = shadow.gains(0, 0, count), profile.over_band(0, 0, count)
         self._columns: dict[int, Floats] = {}
+
+    @classmethod
+    @lru_cache(maxsize=2)
+    def of(cls, profile: TappedDelayLine, shadow: Fading) -> "SimulatedLinks":
+        """The same links again, with what is known of them."""
+        return cls(profile, shadow)
 
     def probabilities(
         self, decoder: Decoder, coding: Coding, bits: Sequence[float], noise_to_power: Floats
@@ -275,10 +251,7 @@ class SimulatedLinks:
             noise_to_power: [noise] c / P.
         """
         found = []
-        inverse_a, ratio = _inverse(coding)
-        # rounding leaves a message that nothing interferes with a b of about 1e-16
-        b = np.where(ratio < 1e-12, 0.0, ratio / inverse_a)
-        slopes = list(zip((1 / inverse_a).tolist(), b.tolist(), strict=True))
+        slopes = list(zip(coding.powers.tolist(), coding.interference.tolist(), strict=True))
         for snr in np.clip(1 / noise_to_power, LEAST_SNR, MOST_SNR).tolist():
             capacity = [self._capacity(snr * (a + b)) - self._capacity(snr * b) for a, b in slopes]
             sinr = np.expm1(np.stack(capacity, axis=-1))
@@ -315,15 +288,3 @@ class SimulatedLinks:
                     found[rows] += np.log(terms[first : first + FACTORS].prod(axis=0))
             self._columns[step] = found / self._over_band.shape[1]
         return self._columns[step]
-
-
-@lru_cache(maxsize=2)
-def _simulated_links(profile: TappedDelayLine, shadow: Fading, count: int) -> SimulatedLinks:
-    """The same links again, with what is known of them."""
-    return SimulatedLinks(profile, shadow, count)
-
-
-@lru_cache(maxsize=2)
-def _simulated_gains(profile: TappedDelayLine, count: int) -> Floats:
-    """[link, subcarrier]: without a shadow."""
-    return profile.over_band(0, 0, count)

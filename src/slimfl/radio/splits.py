@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from slimfl.errors import RequestError
@@ -56,16 +57,12 @@ def optimal_split_numeric(spectral_efficiencies: Sequence[float], noise_to_power
     which does not overflow. The k_i that are out of order are pooled here too; nu is the root that
     uses all the power.
     """
-    # imported here: SciPy takes a sixth of a run's start-up time, and few runs need this split
-    from scipy.optimize import brentq
-    from scipy.special import wrightomega
-
     targets = sinr_target(spectral_efficiencies)
     burdens = _burdens(targets)
     log_pooled = np.log(_pooled(burdens))
 
     def thresholds(log_nu: float) -> Floats:
-        return np.asarray(2 * wrightomega((log_nu + log_pooled) / 2 - np.log(2)))
+        return np.asarray(2 * scipy.special.wrightomega((log_nu + log_pooled) / 2 - np.log(2)))
 
     def excess(log_nu: float) -> float:
         return float(noise_to_power * (burdens / thresholds(log_nu)).sum() - 1)
@@ -76,7 +73,9 @@ def optimal_split_numeric(spectral_efficiencies: Sequence[float], noise_to_power
         return _with_thresholds(targets, np.ones_like(targets))
     middle = equal + 2 * np.log(equal)
     low, high = middle - log_pooled.max() - 1, middle - log_pooled.min() + 1
-    return _with_thresholds(targets, thresholds(brentq(excess, low, high, xtol=1e-12)))
+    return _with_thresholds(
+        targets, thresholds(scipy.optimize.brentq(excess, low, high, xtol=1e-12))
+    )
 
 
 def rounded_split(spectral_efficiencies: Sequence[float], residual: float = 0.0) -> Split | None:
@@ -161,6 +160,8 @@ OBJECTIVES = ("bound", "delivered", "first-outage")
 
 #: Limit of the logarithm of the ratio of two margins, small enough not to suffer from rounding.
 WIDEST = 18.0
+#: The cost of a split with which a segment never arrives.
+IMPOSSIBLE = 1e300
 
 
 def inverse_probability_sum(probabilities: ArrayLike) -> float:
@@ -202,10 +203,13 @@ class Objective:
     def cost(self, probabilities: ArrayLike) -> float:
         """The cost of a split with these decoding probabilities [message]."""
         probabilities = np.asarray(probabilities, dtype=np.float64)
-        if self.name != "delivered":
-            return inverse_probability_sum(probabilities)
-        sizes = np.asarray(self.sizes or np.ones(len(probabilities)))
-        return -float(sizes @ probabilities / sizes.sum())
+        if self.name == "delivered":
+            sizes = np.asarray(self.sizes or np.ones(len(probabilities)))
+            return -float(sizes @ probabilities / sizes.sum())
+        excess = _outage(probabilities) - self.first_outage if self.first_outage else 0.0
+        if excess > 0:  # whatever keeps the outage is better
+            return IMPOSSIBLE * (1 + excess)
+        return min(inverse_probability_sum(probabilities), IMPOSSIBLE)
 
 
 def best_split(
@@ -235,8 +239,6 @@ def best_split(
     >>> [round(share, 3) for share in best_split(arrives, rates)]
     [0.772, 0.228]
     """
-    from scipy.optimize import minimize
-
     goal = Objective(objective) if isinstance(objective, str) else objective
     targets = sinr_target(spectral_efficiencies)
     count = len(targets)
@@ -254,50 +256,23 @@ def best_split(
             )
         return shares
 
-    def arrives(logs: Floats) -> Floats:
-        return probabilities(split(logs))
+    def cost(others: Floats) -> float:
+        # relative to the margin of segment 1, so that every point is a different split
+        return goal.cost(probabilities(split(np.insert(others, 0, 0.0))))
 
-    def cost(logs: Floats) -> float:
-        found = goal.cost(arrives(logs))
-        return found if np.isfinite(found) else 1e300
-
-    def least(function: Callable[[Floats], float], starts: list[Floats]) -> Floats:
-        options: Any = {"xatol": 1e-6, "fatol": 1e-12, "maxiter": 400 * count}
-        ends = [
-            minimize(function, start, method="Nelder-Mead", options=options) for start in starts
-        ]
-        return np.asarray(min(ends, key=lambda end: float(end.fun)).x)
-
-    # relative to the margin of segment 1, so that every point is a different split
-    others = [start[1:] - start[0] for start in _starts(targets, residual, orthogonal)]
-    best = np.insert(least(lambda logs: cost(np.insert(logs, 0, 0.0)), others), 0, 0.0)
-    if goal.first_outage is None or _outage(arrives(best)) <= goal.first_outage:
-        return split(best)
-    first_outage = goal.first_outage
-
-    def on_the_limit(logs: Floats) -> Floats:
-        """Insert the margin of segment 1 that gives it exactly its maximum outage."""
-        from scipy.optimize import brentq
-
-        def excess(first: float) -> float:
-            return _outage(arrives(np.insert(logs, 0, first))) - first_outage
-
-        if excess(WIDEST) > 0:
-            smallest = excess(WIDEST) + first_outage
-            raise RequestError(
-                f"segment 1 has an outage of at least {smallest:.3g} with any split; "
-                f"{first_outage:g} needs more power or a lower rate"
-            )
-        low = -WIDEST
-        first = low if excess(low) <= 0 else brentq(excess, low, WIDEST, xtol=1e-12)
-        return np.insert(logs, 0, first)
-
-    if count == 2:
-        return split(on_the_limit(np.zeros(1)))
-    # relative to one of the others, so that every point of the search is a different split
-    free = [start[:-1] - start[-1] for start in others]
-    found = least(lambda logs: cost(on_the_limit(np.append(logs, 0.0))), free)
-    return split(on_the_limit(np.append(found, 0.0)))
+    options: Any = {"xatol": 1e-6, "fatol": 1e-12, "maxiter": 400 * count}
+    ends = [
+        scipy.optimize.minimize(cost, start[1:] - start[0], method="Nelder-Mead", options=options)
+        for start in _starts(targets, residual, orthogonal)
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    if goal.first_outage and best.fun > IMPOSSIBLE:
+        smallest = goal.first_outage + best.fun / IMPOSSIBLE - 1
+        raise RequestError(
+            f"segment 1 has an outage of at least {smallest:.3g} with any split; "
+            f"{goal.first_outage:g} needs more power or a lower rate"
+        )
+    return split(np.insert(best.x, 0, 0.0))
 
 
 def _outage(probabilities: Floats) -> float:
@@ -411,8 +386,6 @@ def _best_budget(burdens: Floats, weights: Floats) -> Floats:
 
 def _best_of_two(burdens: Floats, weights: Floats) -> Floats:
     """Exact: compares the ends of the range and every root of the derivative in between."""
-    from scipy.optimize import brentq
-
     most = float(burdens[1] / burdens.sum())  # both thresholds are equal there
 
     def slope(second: Any) -> Any:
@@ -427,15 +400,15 @@ def _best_of_two(burdens: Floats, weights: Floats) -> Floats:
     points = _SCAN * most
     signs = np.sign(slope(points))
     peaks = np.flatnonzero((signs[:-1] > 0) & (signs[1:] <= 0))
-    roots = [float(brentq(slope, points[i], points[i + 1], xtol=1e-14)) for i in peaks]
+    roots = [
+        float(scipy.optimize.brentq(slope, points[i], points[i + 1], xtol=1e-14)) for i in peaks
+    ]
     budgets = [np.array([1 - second, second]) for second in (0.0, most, *roots)]
     return max(budgets, key=lambda budget: _value(burdens, weights, budget))
 
 
 def _best_of_many(burdens: Floats, weights: Floats) -> Floats:
     """Numerically, starting from the first-order closed form for every number of messages sent."""
-    from scipy.optimize import minimize
-
     best: Floats = np.eye(len(burdens))[0]
     highest = float(weights[0] * np.exp(-burdens[0]))
     for sent in range(2, len(burdens) + 1):
@@ -446,7 +419,7 @@ def _best_of_many(burdens: Floats, weights: Floats) -> Floats:
             budget = np.exp(logits - logits.max())
             return -_value(burdens[:sent], weights[:sent], budget / budget.sum())
 
-        found = minimize(loss, np.log(start), method="Nelder-Mead",
+        found = scipy.optimize.minimize(loss, np.log(start), method="Nelder-Mead",
                          options={"xatol": 1e-9, "fatol": 1e-14, "maxiter": 4000})  # fmt: skip
         if -found.fun > highest * (1 + 1e-12):
             budget = np.exp(found.x - found.x.max())

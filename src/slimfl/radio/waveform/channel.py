@@ -47,7 +47,7 @@ class WaveformChannel:
         arrived: list[Payload] = []
         for row, random in enumerate(links.random("waveform noise")):
             ratio = links.noise_to_power[row]
-            attempts = [links.over_band(row) / ratio]
+            attempts = [np.atleast_1d(links.over_band[row] / ratio)]
             if links.later_gains is not None:
                 attempts += [np.atleast_1d(gain / ratio) for gain in links.later_gains[row]]
             content, used[row] = exchange(self.modem, signals[row], payloads[row], attempts, random)

@@ -15,7 +15,7 @@ from math import ceil
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.coding import Coding, InTurnAtLowerPower, InTurnInShorterTime, Superposition
+from slimfl.radio.coding import Coding, Superposition
 
 CRC_BITS = 24
 #: The code rates of TS 38.212 without repetition, and up to where it asks a receiver to decode.
@@ -119,13 +119,5 @@ def groups_of(coding: Coding) -> Sequence[MessageGroup]:
     """The groups in the order in which they are decoded."""
     if isinstance(coding, Superposition):
         return [MessageGroup(coding.spectral_efficiencies, coding.split, coding.residual)]
-    rates = coding.rates.tolist()
-    if isinstance(coding, InTurnAtLowerPower):
-        return [
-            MessageGroup((rate,), (share,)) for rate, share in zip(rates, coding.split, strict=True)
-        ]
-    if isinstance(coding, InTurnInShorterTime):
-        return [MessageGroup((rate,), (1.0,)) for rate in rates]
-    raise RequestError(
-        f"{type(coding).__name__} has no waveform; use superposition or messages in turn"
-    )
+    in_turn = zip(coding.rates.tolist(), coding.powers.tolist(), strict=True)
+    return [MessageGroup((rate,), (power,)) for rate, power in in_turn]

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from slimfl.files import read_json, write_atomically
@@ -62,11 +63,9 @@ class BlockCurve:
 
     def success(self, sinr: Floats) -> Floats:
         """At signal over interference and noise."""
-        from scipy.special import ndtr
-
         with np.errstate(divide="ignore"):
             decibel = to_db(np.asarray(sinr, np.float64))
-        return np.asarray(ndtr((decibel - self.middle_db) / self.width_db))
+        return np.asarray(scipy.special.ndtr((decibel - self.middle_db) / self.width_db))
 
 
 def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int = 0) -> BlockCurve:
@@ -89,18 +88,20 @@ def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int 
 
 def fitted(points_db: Floats, passed: NDArray[Any], blocks: int) -> BlockCurve:
     """The most likely curve behind counts of blocks."""
-    from scipy.optimize import minimize
-    from scipy.special import log_ndtr
-
     if not passed.any():
         return BlockCurve(float("inf"), 1.0)
 
     def surprise(parameters: Floats) -> float:
         quantile = (points_db - parameters[0]) / (NARROWEST_DB + np.exp(parameters[1]))
-        return float(-(passed * log_ndtr(quantile) + (blocks - passed) * log_ndtr(-quantile)).sum())
+        return float(
+            -(
+                passed * scipy.special.log_ndtr(quantile)
+                + (blocks - passed) * scipy.special.log_ndtr(-quantile)
+            ).sum()
+        )
 
     middle = points_db[np.argmin(np.abs(passed - blocks / 2))]
-    best = minimize(surprise, [middle, np.log(0.2)], method="Nelder-Mead")
+    best = scipy.optimize.minimize(surprise, [middle, np.log(0.2)], method="Nelder-Mead")
     return BlockCurve(float(best.x[0]), float(NARROWEST_DB + np.exp(best.x[1])))
 
 
