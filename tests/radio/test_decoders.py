@@ -277,10 +277,11 @@ def test_one_message_has_nothing_to_cancel():
 def test_shadow_and_decoder_together():
     """A table under a shadow: an average of averages."""
     table, nodes = Table.from_rows(ROWS), np.linspace(-6, 6, 241)
-    found = OutageLink.at(0.06, Shadowed(Rayleigh(), 6.0), decoder=table).decoding_probabilities(BOTH)
+    shadowed = OutageLink.at(0.06, Shadowed(Rayleigh(), 6.0), decoder=table)
+    found = shadowed.decoding_probabilities(BOTH)
     weights = np.exp(-(nodes**2) / 2)
     parts = [
-        OutageLink.at(0.06 / 10 ** (0.6 * z), Rayleigh(), decoder=table).decoding_probabilities(BOTH)
-        for z in nodes
+        OutageLink.at(ratio, Rayleigh(), decoder=table).decoding_probabilities(BOTH)
+        for ratio in 0.06 / 10 ** (0.6 * nodes)
     ]
     np.testing.assert_allclose(found, np.average(parts, axis=0, weights=weights), atol=1e-5)
