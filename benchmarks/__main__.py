@@ -64,7 +64,7 @@ def bench(
     if json:
         show_json(document)
     else:
-        show(tables(document))
+        show(*tables(document))
 
 
 def main() -> None:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from benchmarks.suite import LABELS
 
 
-def tables(document: dict[str, Any]) -> RenderableType:
+def tables(document: dict[str, Any]) -> list[RenderableType]:
     """One table per kind of work, then the growth of the cost."""
     parts: list[RenderableType] = []
     for kind, row in document.get("rows", {}).items():
@@ -21,7 +21,7 @@ def tables(document: dict[str, Any]) -> RenderableType:
         parts.append(_methods(document["methods"]))
     if "growth" in document:
         parts += [_growth(document["growth"]), _summary(document)]
-    return Group(*parts)
+    return parts
 
 
 def _runners(kind: str, row: dict[str, Any]) -> Table:

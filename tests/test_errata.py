@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from torch import nn
 
-from slimfl.cli.cost import PAPER
+from slimfl.cli.networks import PAPER
 from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.experiment import FederationSection, RadioSection, TrainingSection

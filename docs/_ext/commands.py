@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from click import Context
+from click import Context, Group
 from typer.main import get_command
 
 from slimfl.cli.app import app
@@ -13,16 +13,16 @@ from slimfl.cli.app import app
 def text() -> str:
     """Every command with its arguments and options."""
     lines: list[str] = []
-    for name, command in get_command(app).commands.items():
-        for full, leaf in _leaves(f"slimfl {name}", command):
-            lines += _command(full, leaf)
+    for name, command in _leaves("slimfl", get_command(app)):
+        lines += _command(name, command)
     return "\n".join(lines)
 
 
 def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
-    inner = getattr(command, "commands", None)
-    if not inner:
+    if not isinstance(command, Group):
         return [(name, command)]
+    context = Context(command)
+    inner = {key: command.get_command(context, key) for key in command.list_commands(context)}
     return [leaf for key, sub in inner.items() for leaf in _leaves(f"{name} {key}", sub)]
 
 

@@ -83,7 +83,7 @@ def test_a_table_shows_every_row_also_those_that_lose_or_fail():
         "flower_overhead_ms": {"median": 3.0, "min": 2.5, "max": 4.0},
     }
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(tables({"rows": {"fedavg": row}}))
+    console.print(*tables({"rows": {"fedavg": row}}))
     text = console.export_text()
     assert "rival" in text
     assert "0.50 (0.40 - 0.60)" in text
@@ -138,7 +138,7 @@ def test_the_table_of_methods_shows_what_was_measured():
     }  # fmt: skip
     work = {"devices": 4, "images_per_device": 2, "weak_share": 0.5}
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(tables({"methods": {"work": work, "rows": {"fjord": row}}}))
+    console.print(*tables({"methods": {"work": work, "rows": {"fjord": row}}}))
     text = console.export_text()
     assert "50% of them weak" in text
     assert "0.250 (0.125 - 0.500)" in text

@@ -4,10 +4,10 @@ import re
 from io import StringIO
 
 import pytest
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 
-from slimfl.cli.fitting import fitting
+from slimfl.cli.output import fitting
 from slimfl.report.tables import closing_table, compare_table
 
 
@@ -62,10 +62,3 @@ def test_text_wraps_and_a_number_does_not():
     assert "1,234,567,890" in text
     assert text.count("first") == 1, "one table"
     assert max(map(len, text.splitlines())) <= 44
-
-
-def test_what_fits_is_left_alone_also_inside_a_group():
-    table = Table("a", "b")
-    table.add_row("1", "2")
-    console = Console(width=80, file=StringIO())
-    assert list(fitting(Group("words", table), console)) == ["words", table]

@@ -16,8 +16,8 @@ ROOT = typer.main.get_command(app)
 
 def commands(command: Any = ROOT, name: str = "slimfl") -> Iterator[tuple[str, Any]]:
     yield name, command
-    for sub in getattr(command, "commands", {}).values():
-        yield from commands(sub, f"{name} {sub.name}")
+    for sub in getattr(command, "places", ()):
+        yield from commands(command.get_command(None, sub), f"{name} {sub}")
 
 
 ALL = dict(commands())

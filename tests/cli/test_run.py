@@ -19,7 +19,7 @@ TINY = [Path(__file__).with_name("tiny.toml"), "--json"]
 @pytest.fixture(autouse=True)
 def quick_report(monkeypatch):
     """The report takes longer than these runs and is tested elsewhere."""
-    monkeypatch.setattr("slimfl.report.pages.run_report.write_report", lambda records, path: path)
+    monkeypatch.setattr("slimfl.cli.carrying_out.write_report", lambda records, path: path)
 
 
 def numbers(folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slimfl.cli.doctor import EXTRAS
+from slimfl.cli.machine import EXTRAS
 
 TINY = [Path(__file__).with_name("tiny.toml")]
 

@@ -5,22 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slimfl.cli.output import Json, remark, show, show_json, table
-from slimfl.cli.plain_help import PlainCommand, PlainGroup
+from slimfl.cli.output import Answer, table
+from slimfl.cli.settings import command
+from slimfl.errors import RequestError
+from slimfl.extras import why_not_deploy
 
 if TYPE_CHECKING:
     from slimfl.flower.federation import Federation
 
-deploy = typer.Typer(
-    cls=PlainGroup,
-    help="Run a federation of separate machines on Flower.",
-    no_args_is_help=True,
-)
-
 Folder = Annotated[Path, typer.Argument(help="The kit's folder.", show_default=False)]
 
 
-@deploy.command(cls=PlainCommand)
+@command()
 def init(
     folder: Folder,
     devices: Annotated[int, typer.Option(help="Number of devices.", min=1, max=10_000)] = 3,
@@ -56,91 +52,82 @@ def init(
             show_default="set on each device",
         ),
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Write certificates, node keys, configurations and start scripts."""
     _check_extra()
     from slimfl.flower.kit import lay_out
 
-    data = data_dir.absolute() if data_dir else None
     kit = lay_out(
         folder,
         devices,
         host,
         port,
         device_port=device_port,
-        data_dir=data,
+        data_dir=data_dir.absolute() if data_dir else None,
         bind=bind,
         control_port=control_port,
     )
-    if json:
-        show_json({"kit": kit.path, "address": kit.address, "devices": devices})
-        return
-    remark(
+    way_on = (
         f"{folder} describes a federation of {devices} devices with the server at {kit.address}. "
         f"To run it on this machine: slimfl deploy up {folder}. To run it on separate machines, "
         "copy server/ and each device-*/ to its machine; see docs/deployment.md."
     )
+    return Answer({"kit": kit.path, "address": kit.address, "devices": devices}, (), [way_on])
 
 
-@deploy.command(cls=PlainCommand)
+@command()
 def up(
     folder: Folder,
     server_only: Annotated[
         bool, typer.Option("--server-only", help="Start only the server, and register the devices.")
     ] = False,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Start the server and the devices on this machine.
 
     Returns when all of them are running.
     """
     federation = _federation(folder)
     federation.up(server_only)
-    _show(federation, json)
+    return _state(federation)
 
 
-@deploy.command(cls=PlainCommand)
-def status(folder: Folder, json: Json = False) -> None:
+@command()
+def status(folder: Folder) -> Answer:
     """Show local processes and the devices that the server sees."""
-    _show(_federation(folder), json)
+    return _state(_federation(folder))
 
 
-@deploy.command(cls=PlainCommand)
-def down(folder: Folder, json: Json = False) -> None:
+@command()
+def down(folder: Folder) -> Answer:
     """Stop all processes of the kit on this machine."""
     federation = _federation(folder)
     federation.down()
-    _show(federation, json)
+    return _state(federation)
 
 
-@deploy.command(cls=PlainCommand)
-def register(folder: Folder, json: Json = False) -> None:
+@command()
+def register(folder: Folder) -> Answer:
     """Register the keys of all devices with a running server.
 
     Use it for a server that `slimfl deploy up` did not start.
     """
     federation = _federation(folder)
     federation.register()
-    _show(federation, json)
+    return _state(federation)
 
 
-@deploy.command(cls=PlainCommand)
+@command()
 def revoke(
     folder: Folder,
     device: Annotated[int, typer.Argument(help="The number of the device.", min=0)],
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Revoke the key of a device; the server refuses it from now on."""
     federation = _federation(folder)
     federation.revoke(device)
-    _show(federation, json)
+    return _state(federation)
 
 
 def _check_extra() -> None:
-    from slimfl.errors import RequestError
-    from slimfl.extras import why_not_deploy
-
     obstacle = why_not_deploy()
     if obstacle is not None:
         raise RequestError(f"deployments are not available: {obstacle}")
@@ -154,14 +141,8 @@ def _federation(folder: Path) -> "Federation":
     return Federation(Kit.open(folder))
 
 
-def _show(federation: "Federation", json: bool) -> None:
-    rows = federation.status()
-    if json:
-        show_json({"address": federation.kit.address, "processes": rows})
-        return
-    show(
-        table(
-            [{"": r["name"], "state": r["state"], "process": str(r["pid"] or "")} for r in rows],
-            f"SuperLink at {federation.kit.address}",
-        )
-    )
+def _state(federation: "Federation") -> Answer:
+    found, address = federation.status(), federation.kit.address
+    rows = [{"": r["name"], "state": r["state"], "process": str(r["pid"] or "")} for r in found]
+    document = {"address": address, "processes": found}
+    return Answer(document, [table(rows, f"SuperLink at {address}")])

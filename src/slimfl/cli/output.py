@@ -1,51 +1,67 @@
 """Output of commands: results on standard output, everything else on standard error."""
 
+import copy
 import errno
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import click
 import typer
+from rich import box
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.table import Column, Table
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+from slimfl.errors import RequestError
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print only one JSON document on standard output.")
-]
-On = Annotated[
-    str | None,
-    typer.Option(
-        help="Run in parallel: local (one run per core), ray, or ray://HOST:PORT.",
-        show_default="one run after the other, on all cores",
-    ),
 ]
 Place = Annotated[
     str,
     typer.Option("--on", help="Run in parallel: local (one per core), ray, or ray://HOST:PORT."),
 ]
-DataDir = Annotated[
-    Path | None,
-    typer.Option(help="Folder with the dataset.", show_default="search, then download"),
-]
-
 
 #: Words in columns of numbers.
 NO_NUMBERS = ("infinite", "unlimited", "unknown")
+#: Preferred minimum width of the first column of a table, and the width of what is no screen.
+LABEL, NO_SCREEN = 16, 110
+
+
+class Answer(NamedTuple):
+    """What a command found: a document for programs, or what people read."""
+
+    document: Any
+    shown: Sequence[RenderableType] = ()
+    remarks: Sequence[str] = ()
+    """Lines beside the result, on standard error."""
+
+
+def give(answer: Answer) -> None:
+    """Print an answer as the command was asked to."""
+    if wants_json():
+        show_json(answer.document)
+        return
+    show(*answer.shown)
+    for each in answer.remarks:
+        remark(each)
+
+
+def wants_json() -> bool:
+    """Whether the running command was called with `--json`."""
+    return bool(click.get_current_context().meta.get("json"))
 
 
 def table(
     rows: Sequence[Mapping[str, Any]], title: str | None = None, caption: str | None = None
-) -> "Table":
+) -> Table:
     """A table of rows with the same headings; columns of numbers are aligned on the right."""
-    from rich import box
-    from rich.table import Table
-
     made = Table(
         title=title,
         caption=caption,
@@ -55,9 +71,8 @@ def table(
         caption_justify="left",
     )
     for heading in rows[0] if rows else ():
-        first = not made.columns
-        text = any(_is_text(row[heading]) for row in rows)
-        made.add_column(heading, justify="left" if first or text else "right")
+        text = not made.columns or any(_is_text(row[heading]) for row in rows)
+        made.add_column(heading, justify="left" if text else "right")
     for row in rows:
         made.add_row(*map(_cell, row.values()))
     return made
@@ -78,14 +93,10 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def show(*renderables: "RenderableType") -> None:
+def show(*renderables: RenderableType) -> None:
     """Print a result for people."""
-    from rich.console import Console
-
-    from slimfl.cli.fitting import fitting
-
     # a file or a pipe has no width unless COLUMNS sets one
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else NO_SCREEN
     # no markup, as names and paths may contain square brackets
     console = Console(width=width, markup=False, emoji=False)
     for renderable in renderables:
@@ -93,15 +104,49 @@ def show(*renderables: "RenderableType") -> None:
             console.print(part)
 
 
+def fitting(renderable: RenderableType, console: Console) -> Iterator[RenderableType]:
+    """Split a table that is too wide for a console into several; no number is cut off.
+
+    Right-aligned columns contain numbers and are never wrapped; others may wrap. The first column
+    labels the row and is repeated in every part.
+    """
+    if not isinstance(renderable, Table) or len(renderable.columns) < 2:
+        yield renderable
+        return
+    boundless = console.options.update(max_width=100_000)
+    for column in renderable.columns:
+        texts = (column.header, *column.cells)
+        widest = max(Measurement.get(console, boundless, text).maximum for text in texts)
+        number = column.justify == "right"
+        column.overflow, column.no_wrap = "fold", number
+        column.min_width = widest if number else min(LABEL, widest)
+    label, *others = renderable.columns
+    parts: list[Table] = []
+    for column in others:
+        wider = _part(renderable, [*(parts[-1].columns if parts else [label]), column])
+        if parts and Measurement.get(console, boundless, wider).minimum <= console.width:
+            parts[-1] = wider
+        else:
+            parts.append(_part(renderable, [label, column]))
+    parts[0].title, parts[-1].caption = renderable.title, renderable.caption
+    yield from parts
+
+
+def _part(table: Table, columns: Sequence[Column]) -> Table:
+    """A table of some of the columns."""
+    part = copy.copy(table)
+    part.title = part.caption = None
+    part.columns = [replace(column, _index=number) for number, column in enumerate(columns)]
+    return part
+
+
 def show_json(document: Any) -> None:
     """Print a result for programs."""
     print(json.dumps(document, indent=2, allow_nan=False, default=str))
 
 
-def aside() -> "Console":
+def aside() -> Console:
     """The console for progress and remarks."""
-    from rich.console import Console
-
     return Console(stderr=True, markup=False, emoji=False)
 
 
@@ -130,21 +175,15 @@ def duration(seconds: float) -> str:
 
 def floats(text: str | None, option: str) -> tuple[float, ...] | None:
     """The numbers in `0.8,0.2`."""
-    from slimfl.errors import RequestError
-
-    if text is None:
-        return None
     try:
-        return tuple(float(part) for part in text.split(","))
+        return None if text is None else tuple(map(float, text.split(",")))
     except ValueError:
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        shown = text if len(text or "") <= 60 else f"{str(text)[:57]}..."
         raise RequestError(f"{option} takes numbers separated by commas, not {shown!r}") from None
 
 
 def check_writable(path: Path, *suffixes: str) -> None:
     """Refuse a file that cannot be written, before the work for its contents begins."""
-    from slimfl.errors import RequestError
-
     if suffixes and path.suffix.lower() not in suffixes:
         raise RequestError(f"{path} cannot be written; end its name in {' or '.join(suffixes)}")
     try:

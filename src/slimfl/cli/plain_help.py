@@ -1,15 +1,19 @@
-r"""Help as plain text, as typer's own is made for rich.
+r"""Commands with plain help, each option at most once, and suggestions.
 
 typer writes `\[default: 1]` for rich to read as a bracket, whether rich prints it or not; and with
 click 8.5 and later typer before 0.21, which Flower asks for, loses what arguments are for.
 """
 
+import ast
 import difflib
 import inspect
 import re
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module, util
+from typing import Any, ClassVar
 
 from click import Command, Context, NoSuchOption, Option, UsageError
+from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
@@ -103,6 +107,59 @@ class PlainGroup(_OptionsOnce, TyperGroup):
         """Options with their help, then the commands."""
         _format_parameters(self, ctx, formatter)
         self.format_commands(ctx, formatter)
+
+
+#: Where the functions of commands are, as `module:function`, by name; a group has its help and its
+#: own commands.
+Places = Mapping[str, "str | tuple[str, Places]"]
+
+
+class LazyGroup(PlainGroup):
+    """A group that imports the module of a command when the command is called."""
+
+    places: ClassVar[Places] = {}
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names in the order of the help."""
+        return list(self.places)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The command of that name, imported now."""
+        place = self.places.get(cmd_name)
+        if isinstance(place, tuple):
+            inner = type("Inner", (LazyGroup,), {"places": place[1]})
+            made: Command = inner(
+                name=cmd_name, help=place[0], no_args_is_help=True, rich_markup_mode=None
+            )
+            return made
+        if place is None:
+            return None
+        module, _, function = place.partition(":")
+        found: Command = getattr(import_module(module), function)
+        found.name = cmd_name
+        return found
+
+    def format_commands(self, ctx: Context, formatter: Any) -> None:
+        """The commands with the first sentence of their help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(place)) for name, place in self.places.items()])
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        fits = [name for name in self.places if name.startswith(incomplete)]
+        return [CompletionItem(name, help=_summary(self.places[name])) for name in fits]
+
+
+def _summary(place: str | tuple[str, Places]) -> str:
+    """The first line of a command's docstring, read without importing its module."""
+    if isinstance(place, tuple):
+        return place[0]
+    module, _, function = place.partition(":")
+    source: Any = util.find_spec(module)
+    for node in ast.parse(source.loader.get_source(module)).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
 
 
 def _format_parameters(command: Any, ctx: Any, formatter: Any) -> None:

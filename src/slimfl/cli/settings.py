@@ -1,18 +1,24 @@
-"""Options made of the keys of an experiment: name, help, default and completion."""
+"""Commands with options made of the keys of an experiment: name, help, default and completion."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import click
 import typer
-from click import Context
 from typer.core import TyperOption
 
+from slimfl import experiment as config
+from slimfl.cli.output import Answer, give
 from slimfl.cli.plain_help import PlainCommand
-
-if TYPE_CHECKING:
-    from slimfl.experiment import Experiment
+from slimfl.errors import RequestError
+from slimfl.experiment import Experiment
+from slimfl.experiment.mistakes import choices_of, field_of
+from slimfl.experiment.naming import module_of, trusting
+from slimfl.experiment.reference import default_of
+from slimfl.experiment.short_names import SHORT_NAMES
 
 Source = Annotated[
     Path | None, typer.Argument(help="A TOML file to start from.", show_default="the defaults")
@@ -35,50 +41,71 @@ Trust = Annotated[
         show_default=False,
     ),
 ]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder with the dataset.", show_default="search, then download"),
+]
+Speed = Annotated[
+    float | None,
+    typer.Option(
+        "--macs-per-s",
+        help="Multiply-adds per second of the device; all presets but horowitz-45nm need it.",
+        show_default="none",
+    ),
+]
+
+#: The name of the option of every key that has a short name.
+_SHORT = {key: name for name, key in SHORT_NAMES.items()}
 
 
-def with_settings(*keys: str, **defaults: str) -> type[PlainCommand]:
-    """A command with an option for each of these keys, which stands for `--set KEY=VALUE`.
+class KeyCommand(PlainCommand):
+    """A command with options for keys, each of which stands for `--set KEY=VALUE`."""
+
+    keys: dict[str, str]
+    """The key of every such option."""
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Call the function and print its answer, if it has not done so."""
+        options = {key: ctx.params.pop(name) for name, key in self.keys.items()}
+        given = [f"{key}={value}" for key, value in options.items() if value is not None]
+        if given:
+            ctx.params["set_"] = [*(ctx.params["set_"] or ()), *given]
+        ctx.meta["json"] = ctx.params.pop("json")
+        answer = super().invoke(ctx)
+        if isinstance(answer, Answer):
+            give(answer)
+
+
+def command(*keys: str, **defaults: str) -> Callable[[Callable[..., Any]], KeyCommand]:
+    """Make a command of a function that returns an `Answer`; it also takes `--json`.
 
     Args:
-        *keys: Dotted keys; none for all that have a short name.
+        *keys: Dotted keys that get an option of their own.
         **defaults: What the help says instead of a key's default, by the name of the option.
     """
+    names = {_SHORT.get(key, key.rpartition(".")[2]): key for key in keys}
 
-    class Command(PlainCommand):
-        def get_params(self, ctx: Context) -> list[Any]:
-            params = super().get_params(ctx)
-            if not hasattr(self, "_made"):
-                self._made = [_option(name, key, defaults) for name, key in _named(keys)]
-            arguments = sum(one.param_type_name == "argument" for one in params)
-            return [*params[:arguments], *self._made, *params[arguments:]]
+    def make(function: Callable[..., Any]) -> KeyCommand:
+        app = typer.Typer(
+            add_completion=False,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        app.command(cls=KeyCommand)(function)
+        made = typer.main.get_command(app)
+        assert isinstance(made, KeyCommand)
+        made.keys = names
+        arguments = sum(one.param_type_name == "argument" for one in made.params)
+        made.params[arguments:arguments] = [_option(n, key, defaults) for n, key in names.items()]
+        told = "Print only one JSON document on standard output."
+        made.params.append(TyperOption(param_decls=["--json"], is_flag=True, help=told))
+        return made
 
-        def invoke(self, ctx: Context) -> Any:
-            given = [
-                f"{key}={value}"
-                for name, key in _named(keys)
-                if (value := ctx.params.pop(name, None)) is not None
-            ]
-            ctx.params["set_"] = [*(ctx.params["set_"] or ()), *given]
-            return super().invoke(ctx)
-
-    return Command
-
-
-def _named(keys: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The options with their keys."""
-    from slimfl.experiment.short_names import SHORT_NAMES
-
-    short = {key: name for name, key in SHORT_NAMES.items()}
-    return [(short.get(key, key.rpartition(".")[2]), key) for key in keys or short]
+    return make
 
 
 def _option(name: str, key: str, defaults: dict[str, str]) -> TyperOption:
-    import json
-
-    from slimfl.experiment.mistakes import choices_of, field_of
-    from slimfl.experiment.reference import default_of
-
     field = field_of(key)
     assert field is not None, key
     words = choices_of(field.annotation)
@@ -86,7 +113,6 @@ def _option(name: str, key: str, defaults: dict[str, str]) -> TyperOption:
     shown = default if isinstance(default, str) else json.dumps(default)
     plain = " ".join((field.description or "").replace("`", "").split())
     first = re.split(r"\. |; in Python", plain)[0]
-
     return TyperOption(
         param_decls=[name, f"--{name.replace('_', '-')}"],
         type=str,
@@ -97,11 +123,8 @@ def _option(name: str, key: str, defaults: dict[str, str]) -> TyperOption:
     )
 
 
-def described(source: Path | None, texts: Iterable[str] | None) -> "Experiment":
+def described(source: Path | None, texts: Iterable[str] | None) -> Experiment:
     """The one experiment that a file and `--set` describe, with its names trusted."""
-    from slimfl import experiment as config
-    from slimfl.errors import RequestError
-
     given = config.asked(texts or (), {})
     allow((), config.typed_names(given))
     experiments = config.load(source, given)
@@ -112,9 +135,5 @@ def described(source: Path | None, texts: Iterable[str] | None) -> "Experiment":
 
 def allow(modules: Iterable[str] | None, typed: Iterable[str] = ()) -> None:
     """Trust these modules, and those of names that the user typed, until the command ends."""
-    import click
-
-    from slimfl.experiment.naming import module_of, trusting
-
     named = filter(None, map(module_of, typed))
     click.get_current_context().with_resource(trusting([*(modules or ()), *named]))

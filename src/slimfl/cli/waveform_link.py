@@ -1,13 +1,16 @@
 """`slimfl link --waveform`: symbols, table and formula side by side, and the gap that fits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from slimfl.cli.output import show, show_json, table
+import numpy as np
 
-if TYPE_CHECKING:
-    from slimfl.experiment import RadioSection
-    from slimfl.radio.waveform.code import Modem
-    from slimfl.radio.waveform.comparison import Comparison
+from slimfl.cli.output import Answer, table
+from slimfl.errors import RequestError
+from slimfl.experiment import RadioSection
+from slimfl.radio import Superposition, signal
+from slimfl.radio.waveform.code import CRC_BITS, Modem, code_of
+from slimfl.radio.waveform.comparison import Comparison, compare
+from slimfl.radio.waveform.sionna_blocks import require_sionna
 
 #: What is compared: mean ratios P/c, shares of segment 1, and coded bits per symbol.
 SNR_DB = (8.0, 12.0, 16.0, 20.0)
@@ -17,15 +20,15 @@ MODULATIONS = (2, 4)
 BLOCK_BITS, MOST_DRAWS = 512, 200
 
 
-def compare_waveform(
-    section: "RadioSection", segments: int, draws: int, seed: int, json: bool
-) -> None:
-    """Compare at the rate and the split that the options give, or at three splits of two."""
-    from slimfl.errors import RequestError
-    from slimfl.radio.waveform.code import Modem
-    from slimfl.radio.waveform.comparison import compare
-    from slimfl.radio.waveform.sionna_blocks import require_sionna
+def compared(section: RadioSection, segments: int, draws: int, seed: int) -> Answer:
+    """Compare at the rate and the split that the options give, or at three splits of two.
 
+    Args:
+        section: The radio.
+        segments: How many there are.
+        draws: Links per point, at most `MOST_DRAWS`.
+        seed: Of the gains and the noise.
+    """
     require_sionna()
     rate = section.spectral_efficiency
     if isinstance(rate, tuple):
@@ -36,35 +39,25 @@ def compare_waveform(
         _document(compare(modem, rate, splits, SNR_DB, min(draws, MOST_DRAWS), seed))
         for modem in _with_a_code(modems, rate)
     ]
-    if json:
-        show_json({"waveform": documents})
-    else:
-        for document in documents:
-            _show(document)
+    shown = [part for document in documents for part in _words(document)]
+    return Answer({"waveform": documents}, shown)
 
 
-def _with_a_code(modems: "list[Modem]", rate: float) -> "list[Modem]":
+def _with_a_code(modems: list[Modem], rate: float) -> list[Modem]:
     """Those that have a code for the rate; refused where none has."""
-    from slimfl.errors import RequestError
-    from slimfl.radio.waveform.code import CRC_BITS, code_of
-
-    able, reason = [], None
+    able, reasons = [], []
     for modem in modems:
         try:
             code_of(modem, modem.block_bits - CRC_BITS, rate)
-        except RequestError as error:
-            reason = error
-        else:
             able.append(modem)
-    if not able and reason is not None:
-        raise reason
+        except RequestError as error:
+            reasons.append(error)
+    if not able:
+        raise reasons[-1]
     return able
 
 
-def _splits(section: "RadioSection", rate: float, segments: int) -> list[tuple[float, ...]]:
-    from slimfl.errors import RequestError
-    from slimfl.radio import Superposition, signal
-
+def _splits(section: RadioSection, rate: float, segments: int) -> list[tuple[float, ...]]:
     if segments != 2 or section.split is not None:
         return [signal(section, tuple((i,) for i in range(segments)), segments).coding.split]
     splits: list[tuple[float, ...]] = []
@@ -83,26 +76,22 @@ def _splits(section: "RadioSection", rate: float, segments: int) -> list[tuple[f
     return splits
 
 
-def _document(found: "Comparison") -> dict[str, Any]:
-    import numpy as np
-
+def _document(found: Comparison) -> dict[str, Any]:
     gap_db, noise_db = found.fitted_gap_db(), found.fitted_noise_db()
     fitted = found.with_gap(gap_db)
+    columns = {"symbols": found.symbols, "table": found.table, "formula": found.formula,
+               "with_gap": fitted}  # fmt: skip
     points = [
         {
-            "split": list(split),
-            "snr_db": snr_db,
+            "split": list(found.splits[i]),
+            "snr_db": found.snr_db[j],
             "segment": message + 1,
-            "symbols": float(found.symbols[i, j, message]),
-            "table": float(found.table[i, j, message]),
-            "formula": float(found.formula[i, j, message]),
-            "with_gap": float(fitted[i, j, message]),
+            **{name: float(values[i, j, message]) for name, values in columns.items()},
         }
-        for i, split in enumerate(found.splits)
-        for j, snr_db in enumerate(found.snr_db)
-        for message in range(len(split))
+        for i, j, message in np.ndindex(found.symbols.shape)
     ]
     binomial = np.sqrt(found.table * (1 - found.table) / found.draws)
+    off = np.abs(found.table - found.symbols)
     return {
         "bits_per_symbol": found.modem.bits_per_symbol,
         "code_rate": found.code_rate,
@@ -113,39 +102,39 @@ def _document(found: "Comparison") -> dict[str, Any]:
         "worst_with_gap": float(np.abs(fitted - found.symbols).max()),
         "implementation_loss_db": noise_db,
         "worst_with_loss": float(np.abs(found.with_noise(noise_db) - found.symbols).max()),
-        "worst_of_table": float(np.abs(found.table - found.symbols).max()),
+        "worst_of_table": float(off.max()),
         "worst_of_table_in_binomial_errors": float(
-            (np.abs(found.table - found.symbols) / np.maximum(binomial, 1 / found.draws)).max()
+            (off / np.maximum(binomial, 1 / found.draws)).max()
         ),
         "altered_bits": found.altered_bits,
         "points": points,
     }
 
 
-def _show(document: dict[str, Any]) -> None:
-    size = 2 ** document["bits_per_symbol"]
-    compared = ("symbols", "table", "formula", "with_gap")
+def _words(document: dict[str, Any]) -> list[Any]:
     rows = [
         {
             "split": ", ".join(f"{share:g}" for share in point["split"]),
             "P/c, dB": point["snr_db"],
             "segment": point["segment"],
-            **{key.replace("_", " "): f"{point[key]:.3f}" for key in compared},
+            **{
+                key.replace("_", " "): f"{point[key]:.3f}"
+                for key in ("symbols", "table", "formula", "with_gap")
+            },
         }
         for point in document["points"]
     ]
-    show(
-        table(
-            rows,
-            f"{size}-QAM at code rate {document['code_rate']:.3f}, "
-            f"{document['spectral_efficiency']:g} bit/s/Hz, {document['links_per_point']} links "
-            "each",
-        ),
+    title = (
+        f"{2 ** document['bits_per_symbol']}-QAM at code rate {document['code_rate']:.3f}, "
+        f"{document['spectral_efficiency']:g} bit/s/Hz, {document['links_per_point']} links each"
+    )
+    fits = (
         f"One SINR gap of {document['sinr_gap_db']:.2f} dB fits all to within "
         f"{document['worst_with_gap']:.3f}; a loss on the noise alone "
         f"({document['implementation_loss_db']:.2f} dB) to within "
         f"{document['worst_with_loss']:.3f}. The table is within "
         f"{document['worst_of_table']:.3f} of symbols "
         f"({document['worst_of_table_in_binomial_errors']:.1f} binomial errors). "
-        f"Bits that arrived other than sent: {document['altered_bits']}.",
+        f"Bits that arrived other than sent: {document['altered_bits']}."
     )
+    return [table(rows, title), fits]
