@@ -99,7 +99,9 @@ def link(
 
         return compared(section, count, draws, seed)
     if explore:
-        from slimfl.report.pages.link_page import write_link_page  # with tables that take a second to import
+        from slimfl.report.pages.link_page import (
+            write_link_page,  # with tables that take a second to import
+        )
 
         page = str(write_link_page(section, count, devices, out / "link.html"))
         return Answer({"page": page}, [f"Open {page} in a browser."])
