@@ -205,7 +205,7 @@ def table(found: Answer) -> list[dict[str, Any]]:
                 "p, Holm": each.adjusted_p,
                 "p, sign flips": each.outcome.p_sign_flip,
                 "equivalent within": margin,
-                "decided": each.decided,
+                "decided": found.complete and each.decided,
             }
         )
     return rows
