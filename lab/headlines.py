@@ -84,14 +84,18 @@ def _verdict(claims: Sequence[Claim]) -> str:
 
 
 def advice(path: Path) -> list[Claim]:
-    """What theory says of the channel, against the archived runs of the study of regimes."""
+    """What theory says of the channel, against the archived runs of the study of regimes.
+
+    Settings in which SlimFL never sent segment 2 test nothing about it and are left out.
+    """
     if not path.is_file():
         return []
     (question,) = json.loads(path.read_text(encoding="utf-8"))["questions"]
     claims = []
     for words, noise, width, first, second in ADVICE:
         for setting in question["data"]["settings"]:
-            if setting["noise_dbm"] == noise and setting["spectral_efficiency"] == 1.5:
+            asked = setting["noise_dbm"] == noise and setting["spectral_efficiency"] == 1.5
+            if asked and setting["segment_2_was_sent"]:
                 ours = setting["accuracy"][width]
                 contrast = paired(_by_seed(ours[first]), _by_seed(ours[second]))
                 alpha = setting["alpha"]

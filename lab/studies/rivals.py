@@ -224,9 +224,14 @@ def answer(scale: StudyScale, runs: Runs) -> Answer:
 def _ranking(
     population: str, results: Sequence[Result], width: str, measure: str = "on all test images"
 ) -> str:
-    """The highest mean at a width after equal rounds, and who is not told apart from it."""
+    """The highest mean at a width after equal rounds, and who is not told apart from it.
+
+    Without segments in turn that are one message in a longer airtime: they answer another question.
+    """
     finals = {
-        each.name: some[width] for each in results if width in (some := MEASURES[measure](each))
+        each.name: some[width]
+        for each in results
+        if width in (some := MEASURES[measure](each)) and not each.is_longer_message
     }
     podium = highest(finals)
     if podium is None:
@@ -269,7 +274,7 @@ def _in_turn(population: str, results: Sequence[Result]) -> list[str]:
         f"delivered nothing and {each.uploads.get(len(WIDTHS), 0):,} all of it. Its segments have "
         f"one threshold, so it is one message in {each.airtime_ms / rival.airtime_ms:.1f} times "
         f"the airtime of {rival.name}. Its lead over methods with a shorter airtime is not an "
-        "effect of segments."
+        "effect of segments, so it is not ranked above."
         for each in results
         if rival is not None and each.is_longer_message
     ]

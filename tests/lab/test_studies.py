@@ -10,11 +10,11 @@ import pytest
 
 from lab.catalogue import STUDIES
 from lab.make import cells_of, make, write
-from lab.question import late_tests
+from lab.question import Final, late_tests
 from lab.scale import study_scale
 from lab.studies.compare import final_of, tell_apart
 from lab.studies.regimes import _within
-from lab.studies.rivals import DEVICES, _far
+from lab.studies.rivals import DEVICES, ENTRIES, Result, _far, _ranking
 from lab.studies.split import split_runs
 from slimfl.devices import population_of
 from slimfl.experiment import dump
@@ -135,3 +135,18 @@ def test_far_devices_are_the_farthest_quarter_and_weigh_labels_as_they_hold_them
             right = sum(n * (by_label["1.0x"][label] or 0.0) for label, n in enumerate(held))
             accuracies.append(100 * right / sum(held))
         assert found[record.experiment.seed] == pytest.approx(sum(accuracies) / 5)
+
+
+def test_one_message_in_a_longer_airtime_is_not_ranked() -> None:
+    """Segments in turn that arrive only together are compared with nothing of another airtime."""
+
+    def reached(name: str, percent: float, uploads: dict[int, int]) -> Result:
+        entry = next(each for each in ENTRIES["cell"] if each.name == name)
+        final = {"1.0x": Final({seed: percent + seed / 10 for seed in range(3)})}
+        return Result(entry, final, final, 50.0, uploads, 1.0, 1.0, 1.0, 1.0)
+
+    rival = reached("SHeteroFL", 70.0, {0: 10, 2: 10})
+    together = reached("SlimFL (segments in turn)", 80.0, {0: 10, 2: 10})
+    assert "SlimFL" not in _ranking("cell", [together, rival], "1.0x")
+    parts = reached("SlimFL (segments in turn)", 80.0, {0: 10, 1: 1, 2: 9})
+    assert "highest mean is SlimFL (segments in turn)" in _ranking("cell", [parts, rival], "1.0x")
