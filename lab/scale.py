@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from slimfl.errors import RequestError
+from slimfl.results.statistics import ENOUGH_SEEDS
 
 #: The paper's three data distributions, the least even first.
 ALPHAS = (0.1, 1.0, 10.0)
@@ -30,8 +31,7 @@ class Scale(_Part):
     seeds: int
     """Seeds of the runs behind tables III and VII and figure 7."""
     seeds_curves: int
-    """Seeds of figures 2 and 5 and the middle noise of figure 7, where the paper shows single
-    curves."""
+    """Seeds of figures 2 and 5, where the paper shows single curves."""
     seeds_elsewhere: int
     """Seeds of figure 6 and of choices that no source settles."""
     seeds_study: int
@@ -90,9 +90,9 @@ class Scale(_Part):
         return (
             f"Shortened against the paper{look}: rounds ({spans}; the paper {PAPER_ROUNDS:,}); "
             f"{work}; tested on {_images(self.test_samples)} test images every {every}; "
-            f"{_seeds(self.seeds)} for tables III and VII and the good and poor channels of figure "
-            f"7, {_seeds(self.seeds_curves)} for figures 2 and 5 and the middle channel of figure "
-            f"7, {_seeds(self.seeds_elsewhere)} elsewhere; figure 6 with {devices} devices; "
+            f"{_seeds(self.seeds)} for tables III and VII and figure 7, "
+            f"{_seeds(self.seeds_curves)} for figures 2 and 5, "
+            f"{_seeds(self.seeds_elsewhere)} elsewhere; figure 6 with {devices} devices; "
             f"converged means a mean accuracy above {self.convergence_accuracy:.0%} over "
             f"{self.convergence_window} rounds (the paper 80% over 100); a final accuracy is the "
             f"mean over the last {self.last_share:.1%} of the rounds."
@@ -125,7 +125,8 @@ class StudyScale(_Part):
             f"unless a table says otherwise, and {self.rival_rounds} rounds for rivals; "
             f"{self.seeds} seeds, {self.rival_seeds} for rivals in a cell but Split-Mix; tested on "
             f"{_images(self.test_samples)} test images every {self.evaluate_every} rounds. A final "
-            f"accuracy is the mean of the tests in the last {self.last_share:.0%} of the rounds."
+            f"accuracy is the mean of the tests in the last {self.last_share:.0%} of the rounds. "
+            f"Whatever rests on fewer than {ENOUGH_SEEDS} seeds is preliminary."
         )
 
 

@@ -20,8 +20,6 @@ from slimfl.results.statistics import paired
 WIDTHS = ("0.5x", "1.0x")
 DASHES = {"0.5x": "--", "1.0x": "-"}
 SHADES = (colours.BLUE, colours.ORANGE, colours.GREEN)
-#: Halfway between the calibrated channels, in decibels.
-MIDDLE_DBM = -45.5
 COLOURS = dict(zip(METHODS, (colours.BLUE, colours.ORANGE, colours.VERMILLION), strict=True))
 FIG6_ALPHAS = (0.1, 1.0)
 
@@ -29,10 +27,7 @@ FIG6_ALPHAS = (0.1, 1.0)
 
 
 def grid_arm(channel: str, alpha: float, method: str) -> Arm:
-    """A setting of table III, or of figure 7's middle channel."""
-    if channel == "middle":
-        return Arm.of(alpha=alpha, method=method, seeds="seeds_curves",
-                      radio__noise_dbm=MIDDLE_DBM)  # fmt: skip
+    """A setting of table III and figure 7."""
     return Arm(alpha, method, channel)
 
 
@@ -74,15 +69,9 @@ def table3(scale: Scale, runs: Runs) -> Answer:
     return Answer([table], claims("table3", scale, runs), notes, data=data)
 
 
-def fig7_cells(scale: Scale) -> list[Cell]:
-    """Table III's runs and those of the middle channel."""
-    middle = (grid_arm("middle", alpha, method) for alpha in (1.0, 0.1) for method in METHODS)
-    return [*grid_cells(scale), *(c for arm in middle for c in arm.cells(scale))]
-
-
 def fig7(scale: Scale, runs: Runs) -> Answer:
     """Curves, and how much each method loses as the channel gets worse."""
-    settings = [(noise, alpha) for alpha in (1.0, 0.1) for noise in ("good", "middle", "poor")]
+    settings = [(noise, alpha) for alpha in (1.0, 0.1) for noise in CHANNELS]
     rows, panels = [], []
     for noise, alpha in settings:
         lines = []
@@ -96,7 +85,7 @@ def fig7(scale: Scale, runs: Runs) -> Answer:
         rows.append([name, *map(_cell, finals)])
     told = paper.printed("fig7")
     headings = ["method", *(f"α = {a:g}, {n}" for n, a in settings)]
-    picture = Picture("fig7", told["title"], curves_figure(panels, 3))
+    picture = Picture("fig7", told["title"], curves_figure(panels, 2))
     return Answer([Table("fig7", told["title"], headings, rows)], claims("fig7", scale, runs),
                   list(told["notes"]), [picture])  # fmt: skip
 
@@ -313,7 +302,7 @@ QUESTIONS: Sequence[Question] = (
     FIG2 := _ablation("fig2"),
     FIG5 := _ablation("fig5"),
     FIG6 := _question("fig6", fig6_cells, fig6),
-    FIG7 := _question("fig7", fig7_cells, fig7),
+    FIG7 := _question("fig7", grid_cells, fig7),
     CHOICES := _ablation("choices"),
     VANILLA := _question("vanilla", partial(ablation_cells, "vanilla"), vanilla, in_all=False),
 )
