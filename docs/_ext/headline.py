@@ -31,6 +31,7 @@ def texts() -> dict[str, str]:
     return {
         "both widths": both_widths_words(),
         "superposition in short": superposition_words(),
+        "superposition among rivals": superposition_words().replace("(docs/", "("),
         "where not": where_not_words(),
         "first run": first_run_words(),
     }
