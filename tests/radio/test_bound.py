@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from slimfl.experiment import RadioSection
 from slimfl.radio import bound as theory
+from slimfl.radio.link import noise_to_power
 
 probability = st.floats(0.05, 1.0)
 
@@ -121,3 +122,18 @@ def test_more_devices_stretch_the_range_in_which_slimfl_works():
     section = RadioSection(noise_dbm=-31)
     assert theory.advise(section, WIDTHS, devices=5).method == "vanilla-0.5x"
     assert theory.advise(section, WIDTHS, devices=1000).method == "slimfl"
+
+
+@pytest.mark.parametrize("noise_dbm", [-46.0, -40.0, -36.0])
+@pytest.mark.parametrize("split", [(0.5, 0.5), (0.7, 0.3)])
+def test_segments_in_turn_are_compared_with_one_message_of_their_airtime(noise_dbm, split):
+    """They take twice the airtime: against a message of half of it they would always be advised."""
+    section = RadioSection(
+        noise_dbm=noise_dbm, rates="equal", multiplexing="orthogonal-energy", split=split
+    )
+    advice = theory.advise(section, WIDTHS, devices=10)
+    assert advice.method != "slimfl"
+    # by hand: half the rate of the whole model, which is one segment's, at half the power
+    needed = 2 * (2**1.5 - 1) * noise_to_power(section)
+    assert advice.terms["vanilla-1.0x"] == pytest.approx(2 * np.exp(needed))
+    assert advice.terms["slimfl"] >= advice.terms["vanilla-1.0x"] * (1 - 1e-9)

@@ -23,6 +23,7 @@ from slimfl.radio.coding import Coding, Floats
 from slimfl.radio.link import section_probabilities
 from slimfl.radio.signals import signal
 from slimfl.radio.splits import inverse_probability_sum as inverse_probability_sum
+from slimfl.units import to_db
 
 
 def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -> float:
@@ -153,6 +154,15 @@ def widest_that_arrives(whole: Sequence[float], devices: int) -> int:
     return max((i for i, p in enumerate(whole) if devices * p >= 1), default=0)
 
 
+def times_the_airtime(section: RadioSection, segments: int) -> int:
+    """How many times one message's airtime the segments take.
+
+    Segments in turn at lower power take that of every segment, with no more energy. One message is
+    compared with them in the same airtime and with the same energy: at a lower rate and power.
+    """
+    return segments if section.multiplexing == "orthogonal-energy" else 1
+
+
 def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advice:
     """Section V's favourable conditions as a rule on the terms 1/p of the bound.
 
@@ -173,10 +183,16 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
         devices: How many take part in a round.
     """
     count = len(widths)
+    longer = times_the_airtime(section, count)
+    rates = np.asarray(section.spectral_efficiency) / longer
+    lower = {
+        "spectral_efficiency": tuple(rates.tolist()) if rates.ndim else float(rates),
+        "power_dbm": section.power_dbm - to_db(longer),
+    }
 
     def probabilities(messages: Messages, split: str | None = None) -> tuple[Floats, Coding]:
-        best = {"split": split, "split_objective": "bound"}
-        there = section.model_copy(update=best) if split else section
+        best = {"split": split, "split_objective": "bound"} if split else {}
+        there = section.model_copy(update=best if len(messages) > 1 else best | lower)
         coding = signal(there, messages, count).coding
         return section_probabilities(there, coding), coding
 
@@ -215,7 +231,8 @@ def advise(section: RadioSection, widths: Sequence[float], devices: int) -> Advi
     apart = (
         "superposition has" if section.multiplexing == "superposition" else "segments in turn have"
     )
-    reason = f"moderately poor channel: {apart} D = {slim:.4g}, one message D = {full:.4g}"
+    same = "" if longer == 1 else " in the same airtime has"
+    reason = f"moderately poor channel: {apart} D = {slim:.4g}, one message{same} D = {full:.4g}"
     either = {"segments": ("slimfl",), "one-message": (names[-1],), "tie": ("slimfl", names[-1])}
     if case == "tie":
         reason += f", less than {TIE:.0%} apart"

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.bound import condition, widest_that_arrives
+from slimfl.radio.bound import condition, times_the_airtime, widest_that_arrives
 from slimfl.radio.coding import Floats, single
 from slimfl.radio.link import probabilities_over_noise
 from slimfl.radio.signals import build_coding
 from slimfl.radio.splits import inverse_probability_sum, optimal_split
+from slimfl.units import to_db
 
 #: Shares of segment 1 that are tried for each rate; fewer where every probability takes long.
 SHARES, FEW_SHARES = 40, 12
@@ -64,11 +65,13 @@ def preference_map(
         rates: [rate] of one segment in bit/s/Hz.
     """
     count = len(widths)
+    longer = times_the_airtime(section, count)
+    lower_power = np.asarray(noises_dbm) + to_db(longer)
     preferred = np.empty((len(rates), len(noises_dbm)), np.int64)
     tie = np.zeros(preferred.shape, np.bool_)
     for row, rate in enumerate(rates.tolist()):
-        ones = [single(rate * (i + 1)) for i in range(count)]
-        whole = np.hstack([probabilities_over_noise(section, one, noises_dbm) for one in ones])
+        ones = [single(rate * (i + 1) / longer) for i in range(count)]
+        whole = np.hstack([probabilities_over_noise(section, one, lower_power) for one in ones])
         slim, slim_d = _best(section, (rate,) * count, noises_dbm)
         for column, some in enumerate(whole.tolist()):
             case = condition(slim[column], some, devices)
