@@ -1,8 +1,8 @@
 """What the pages show of the code and of committed results, written in place.
 
 A page marks the place: everything between `<!-- fragment: NAME -->` and `<!-- end of fragment -->`
-is replaced. So the pages read the same on a Git host, in an editor and when they are built.
-Pictures go to docs/images.
+is replaced by the macro of that name in `fragments.md.j2`. So the pages read the same on a Git
+host, in an editor and when they are built. Pictures go to docs/images.
 
     python docs/fragments.py           write what has changed
     python docs/fragments.py --check   write nothing; status 1 if something is out of date
@@ -10,62 +10,189 @@ Pictures go to docs/images.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from click import Context, Group
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from typer.main import get_command
 
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS / "_ext"), str(DOCS.parent)]
 
-import commands  # noqa: E402
-import configuration  # noqa: E402
-import convergence  # noqa: E402
-import gains  # noqa: E402
-import growth  # noqa: E402
-import headline  # noqa: E402
-import measured  # noqa: E402
+import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
-import plans  # noqa: E402
-import scales  # noqa: E402
-import study_pages  # noqa: E402
-import verdicts  # noqa: E402
 
-IMAGES = DOCS / "images"
+from lab import growth, judge  # noqa: E402
+from lab.pictures import figures, save  # noqa: E402
+from lab.scale import names, scale  # noqa: E402
+from slimfl.cli.app import app  # noqa: E402
+from slimfl.experiment.reference import TOP, reference  # noqa: E402
+
+IMAGES, RESULTS = DOCS / "images", DOCS / "results"
+TEMPLATE = DOCS / "fragments.md.j2"
 PLACE = re.compile(
     r"(?P<begin><!-- fragment: (?P<name>.+?) -->\n).*?(?P<end><!-- end of fragment -->)", re.DOTALL
 )
 #: A program: `code PATH`, or `code PATH from LINE` to leave out what comes before.
 CODE = re.compile(r"code (?P<path>\S+)(?: from (?P<start>.+))?")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+#: Questions of the reproduction with a section or a page of their own.
+APART = ("budget", "choices", "vanilla")
 
 
 class StaleError(Exception):
     """Pages and fragments do not belong together."""
 
 
-def pages() -> list[Path]:
-    """The README and every page that is written by hand."""
-    written = (p for p in DOCS.rglob("*.md") if "results" not in p.parts and "rooms" not in p.parts)
-    return [DOCS.parent / "README.md", *sorted(p for p in written if "_build" not in p.parts)]
+def read(name: str) -> Any:
+    """A committed result below docs/results."""
+    try:
+        return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StaleError(f"docs/results/{name}.json cannot be used: {error}") from error
+
+
+# What the template is given
+
+
+def documents() -> dict[str, Any]:
+    """Committed results, and what the code says of itself."""
+    standard = read("reproduction/standard/results")
+    questions = {each["name"]: each for each in standard["questions"]}
+    studies = sorted(path.parent.name for path in RESULTS.glob("studies/*/results.json"))
+    planned = [read(f"plans/{path.stem}") for path in sorted(RESULTS.glob("plans/*.json"))]
+    planned.sort(key=lambda each: each["finished"] < each["planned"])
+    archive = DOCS.parent / "results" / "cells"
+    return {
+        "standard": standard,
+        "exhibit": questions.__getitem__,
+        "papers": [each for name, each in questions.items() if name not in APART],
+        "verdicts_known": list(judge.Verdict),
+        "growth": lambda name: growth.table(name, archive).as_markdown(),
+        "studies": {name: read(f"studies/{name}/results") for name in studies},
+        "planned": [each for each in planned if each["finished"]],
+        "superposition": read("plans/superposition"),
+        "contrasts": lambda plan: {row["contrast"]: row for row in plan["contrasts"]},
+        "first_run_document": read("first-run"),
+        "convex": read("convex"),
+        "gains": pictures.gains_table(),
+        "recipes": read("recipe"),
+        "benchmark": read("bench"),
+        "method_benchmark": read("bench-methods"),
+        "sections": reference(),
+        "top": TOP,
+        "programs": list(_programs("slimfl", get_command(app))),
+        "scales_known": [scale(name) for name in names("reproduce")],
+    }
+
+
+def _programs(name: str, command: Any) -> Iterator[dict[str, Any]]:
+    """Every command of the program with its usage, arguments and options."""
+    if isinstance(command, Group):
+        context = Context(command)
+        for key in command.list_commands(context):
+            yield from _programs(f"{name} {key}", command.get_command(context, key))
+        return
+    params = [p for p in command.get_params(Context(command)) if p.name != "help"]
+    params.sort(key=lambda p: p.param_type_name)  # arguments first
+    arguments = [_argument(p) for p in params if p.param_type_name == "argument"]
+    options = ["[OPTIONS]"] * (len(params) > len(arguments))
+    rows = [
+        (_argument(p) if p.param_type_name == "argument" else p.opts[-1], _default(p), p.help or "")
+        for p in params
+    ]
+    usage = " ".join([name, *arguments, *options])
+    yield {"name": name, "help": command.help or "", "usage": usage, "rows": rows}
+
+
+def _argument(param: Any) -> str:
+    name = (param.metavar or param.name).upper().rstrip(".") + "..." * (param.nargs == -1)
+    return name if param.required else f"[{name}]"
+
+
+def _default(param: Any) -> str:
+    default = param.default
+    if isinstance(param.show_default, str):  # said in words
+        return param.show_default
+    plain = default is None or default is False or callable(default) or param.required
+    return "" if plain else f"`{default}`"
+
+
+# What the template can do with a value
+
+
+def cell(text: object) -> str:
+    """One line without what a table or HTML would read."""
+    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "\\<")
+
+
+def digits(value: float) -> str:
+    """Two digits, or a whole number."""
+    return f"{value:.2g}" if value < 99 else f"{value:,.0f}"
+
+
+def share(value: float) -> str:
+    """A share of a bound; bold where the bound is broken."""
+    return f"**{digits(value)}**" if value > 1 else digits(value)
+
+
+def spread(value: dict[str, float] | None, form: str) -> str:
+    """Median and range."""
+    if not value:
+        return ""
+    return f"{value['median']:{form}} ({value['min']:{form}} to {value['max']:{form}})"
 
 
 def texts() -> dict[str, str]:
     """Every fragment by its name, but for programs."""
-    return {
-        "configuration": configuration.text(),
-        "commands": commands.text(),
-        "scales": scales.text(),
-        **measured.texts(),
-        **convergence.texts(),
-        **gains.texts(),
-        **verdicts.texts(DOCS / "results" / "reproduction"),
-        **growth.texts(DOCS.parent / "results" / "cells"),
-        **headline.texts(),
-        **plans.texts(DOCS / "results" / "plans"),
-        **study_pages.texts(DOCS / "results" / "studies"),
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATE.parent), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.tests["match"] = str.startswith
+    environment.filters |= {
+        "fmt": format,
+        "cell": cell,
+        "share": share,
+        "spread": spread,
+        "percent": lambda value: f"{digits(100 * value)}%",
+        "words": lambda text: " ".join(text.split()),
+        "bars": lambda text: text.replace("|", "\\|").replace("\n", " "),
+        "as_json": json.dumps,
+        "verdict": lambda c: f"{c['verdict']}{' (preliminary)' if c['preliminary'] else ''}",
+        "counted": judge.counted,
+        "nearest": lambda places, to: min(range(len(places)), key=lambda i: abs(places[i] - to)),
     }
+    try:
+        made = environment.get_template(TEMPLATE.name).make_module(documents())
+        return {name: macro() for name, macro in vars(made).items() if callable(macro)}
+    except (UndefinedError, KeyError, TypeError) as error:
+        raise StaleError(f"a committed result does not fit {TEMPLATE.name}: {error}") from error
+
+
+def draw(folder: Path) -> None:
+    """All pictures."""
+    with plt.rc_context(pictures.STYLE):
+        for name, picture in pictures.PICTURES.items():
+            save(picture(), folder / f"{name}.svg")
+    plt.close("all")
+    for name, figure in figures(read):
+        save(figure, folder / f"{name}.svg")
+
+
+# Pages
+
+
+def pages() -> list[Path]:
+    """The README and every page that is written by hand."""
+    written = (p for p in DOCS.rglob("*.md") if "results" not in p.parts and "rooms" not in p.parts)
+    return [DOCS.parent / "README.md", *sorted(p for p in written if "_build" not in p.parts)]
 
 
 def program(page: Path, path: str, start: str | None) -> str:
@@ -77,6 +204,11 @@ def program(page: Path, path: str, start: str | None) -> str:
     return f"```{language}\n{code.rstrip()}\n```"
 
 
+def macro_of(name: str) -> str:
+    """The macro behind a fragment's name."""
+    return re.sub(r"\W", "_", name)
+
+
 def filled(page: Path, text: str, fragments: dict[str, str]) -> str:
     """The page with every marked place written anew."""
 
@@ -84,22 +216,13 @@ def filled(page: Path, text: str, fragments: dict[str, str]) -> str:
         name = place["name"]
         if code := CODE.fullmatch(name):
             made = program(page, code["path"], code["start"])
-        elif name in fragments:
-            made = fragments[name].strip()
+        elif macro_of(name) in fragments:
+            made = fragments[macro_of(name)].strip()
         else:
             raise StaleError(f"{page}: there is no fragment {name!r}")
         return f"{place['begin']}\n{made}\n\n{place['end']}"
 
     return PLACE.sub(write, text)
-
-
-def draw(folder: Path) -> None:
-    """All pictures."""
-    pictures.draw(folder)
-    measured.draw(folder)
-    convergence.draw(folder)
-    gains.draw(folder)
-    headline.draw(folder)
 
 
 def same_picture(one: str, other: str) -> bool:
@@ -114,7 +237,7 @@ def stale() -> Iterator[tuple[Path, Callable[[], object]]]:
     """Everything that is out of date, and what writes it anew."""
     fragments = texts()
     written = {page: page.read_text(encoding="utf-8") for page in pages()}
-    used = {place["name"] for text in written.values() for place in PLACE.finditer(text)}
+    used = {macro_of(place["name"]) for text in written.values() for place in PLACE.finditer(text)}
     if unused := sorted(set(fragments) - used):
         raise StaleError(f"no page shows the fragments {', '.join(unused)}")
     for page, text in written.items():
@@ -138,7 +261,7 @@ def main(check: bool) -> int:
     IMAGES.mkdir(exist_ok=True)
     try:
         found = list(stale())
-    except (StaleError, verdicts.ResultsError) as error:
+    except StaleError as error:
         print(f"docs/fragments.py: {error}", file=sys.stderr)
         return 1
     for path, write in found:

@@ -1,11 +1,9 @@
-"""The pictures of the documentation, drawn from the library's own formulas.
+"""The pictures of the documentation that are drawn from the library's own formulas.
 
-`python docs/fragments.py` draws them into docs/images.
+`python docs/fragments.py` draws them into docs/images, with those of committed results.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import matplotlib as mpl
 
@@ -14,12 +12,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from two_modes import save
 
 from slimfl.data import partition
 from slimfl.experiment import DataSection, RadioSection
 from slimfl.nn import SlimConv2d, segments
 from slimfl.radio import noise_to_power, signal
+from slimfl.radio.gain import best_gain, ceiling, most_favourable_snr, price_of_a_safer_base_db
 from slimfl.report.figures.link import probability_figure, split_figure
 from slimfl.report.figures.runs import partition_figure
 
@@ -30,15 +28,10 @@ STYLE = {
     "axes.spines.right": False,
     "figure.constrained_layout.use": True,
 }
-
-
-def draw(folder: Path) -> None:
-    """Draw all pictures into the folder."""
-    with plt.rc_context(STYLE):
-        for name, picture in PICTURES.items():
-            figure = picture()
-            save(figure, folder / f"{name}.svg")
-            plt.close(figure)
+#: Bits of the base as a share of the model's, with their names, and what the base alone is worth.
+SHARES = {1 / 2: "1/2", 1 / 3: "1/3", 1 / 4: "1/4", 1 / 8: "1/8", 1 / 16: "1/16"}
+WORTH = (0.5, 0.6, 0.7, 0.8, 0.9)
+RATE = 3.0
 
 
 def segments_picture() -> Figure:
@@ -135,16 +128,6 @@ def aggregation_picture() -> Figure:
     return figure
 
 
-def probability_picture() -> Figure:
-    """Equation (5) against the noise."""
-    return probability_figure(RadioSection(channel="poor"), (1.5, 1.5))
-
-
-def split_picture() -> Figure:
-    """D = 1/p1 + 1/p2 against lambda on the poor channel."""
-    return split_figure(RadioSection(channel="poor"), (1.5, 1.5))
-
-
 def partition_picture(alpha: float) -> Figure:
     """How a Dirichlet draw deals ten classes of equal size to ten devices."""
     labels = np.arange(60_000) % 10
@@ -152,12 +135,52 @@ def partition_picture(alpha: float) -> Figure:
     return partition_figure(dealt.class_counts(labels, 10).tolist(), f"alpha = {alpha:g}")
 
 
+def gain_picture() -> Figure:
+    """The gain over the SNR, for three rates."""
+    figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.7), sharey=True)
+    snr_db = np.linspace(0, 32, 161)
+    for ax, rate in zip(panels, (1.5, 3.0, 6.0), strict=True):
+        for share in (1 / 2, 1 / 3, 1 / 8):
+            rates = (rate * share, rate * (1 - share))
+            gains = [two_segments(10 ** (each / 10), rates, 0.8) for each in snr_db]
+            ax.plot(snr_db, np.array(gains) * 100, label=f"base of {SHARES[share]}")
+        ax.axhline((ceiling((0.8, 1)) - 1) * 100, ls=":", color="0.5")
+        ax.set(title=f"{rate:g} bit/s/Hz", xlabel="mean SNR, dB")
+    panels[0].set(ylabel="gain over the better\nsingle message, %", ylim=(0, None))
+    panels[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def two_segments(snr: float, rates: tuple[float, float], worth: float) -> float:
+    """The gain, by the power identity: the first threshold determines the second."""
+    low, all_of = 2 ** rates[0] - 1, 2 ** sum(rates) - 1
+    first = np.linspace(low, all_of, 4001)[1:] / snr
+    second = (all_of - low) / (snr - low / first)
+    superposed = (worth * np.exp(-first) + (1 - worth) * np.exp(-second)).max()
+    single = max(worth * np.exp(-low / snr), np.exp(-all_of / snr))
+    return float(max(superposed / single - 1, 0))
+
+
+def gains_table() -> dict[str, list]:
+    """The largest gains of superposition, and the price of a safer base."""
+    rows = []
+    for share, name in SHARES.items():
+        rates = (RATE * share, RATE * (1 - share))
+        best = [best_gain(most_favourable_snr(rates, w), rates, (w, 1)).share for w in WORTH]
+        price = f"{price_of_a_safer_base_db(rates, 2):.2f} dB"
+        rows.append([name, *(f"{each:.1%}" for each in best), price])
+    rows.append(["ceiling", *(f"{ceiling((worth, 1)) - 1:.0%}" for worth in WORTH), ""])
+    return {"headings": [f"worth {worth:g}" for worth in WORTH], "rows": rows}
+
+
 PICTURES = {
     "segments": segments_picture,
     "superposition": superposition_picture,
     "aggregation": aggregation_picture,
-    "probabilities": probability_picture,
-    "split": split_picture,
+    "superposition-gain": gain_picture,
+    # equation (5) against the noise, and D = 1/p1 + 1/p2 against lambda
+    "probabilities": lambda: probability_figure(RadioSection(channel="poor"), (1.5, 1.5)),
+    "split": lambda: split_figure(RadioSection(channel="poor"), (1.5, 1.5)),
     "partition-0.1": lambda: partition_picture(0.1),
     "partition-10": lambda: partition_picture(10.0),
 }
