@@ -11,7 +11,7 @@ import typer
 from benchmarks.peer_environments import find_peers, peer_runner
 from benchmarks.suite import benchmark, method_benchmark
 from benchmarks.table import tables
-from slimfl.cli.output import Json, aside, check_writable, show, show_json
+from slimfl.cli.output import Json, aside, check_writable, show, show_json, table
 from slimfl.errors import RequestError, RunError
 from slimfl.files import atomic_write
 
@@ -64,7 +64,7 @@ def bench(
     if json:
         show_json(document)
     else:
-        show(*tables(document))
+        show(*(table(rows, title) for title, rows in tables(document)))
 
 
 def main() -> None:

@@ -1,18 +1,18 @@
 """Rounds of 1,000 devices out of 1,000 and out of a million that all differ: CPU time and memory.
 
-    python benchmarks/million_devices.py
+    python -m benchmarks.million_devices
 
 Both federations take turns, each in a process of its own on one core. Every device holds one image
 of 14 x 14 pixels, half of the devices are limited to 0.5x, places and speeds are drawn, and the
 power is split for each device. CPU time is compared, so that other work on the machine counts less.
 """
 
-import json
-import resource
-import subprocess
 import sys
 import time
 from statistics import median
+
+from benchmarks.runners import STARTED, Runner, interleave
+from benchmarks.worker import DoWork, serve
 
 DEVICES, COHORT, ROUNDS, TURNS = (1_000, 1_000_000), 1_000, 5, 3
 RING = {"distribution": "disc", "radius_m": 289.0, "inner_m": 35.0}
@@ -23,8 +23,8 @@ CLASSES = [
 ]
 
 
-def serve(devices: int) -> None:
-    """Prepare, then run some rounds for every line on standard input."""
+def prepare(devices: int) -> DoWork:
+    """A federation, and some rounds of it at a time."""
     import numpy as np
 
     from slimfl.data import Dataset, Samples
@@ -55,53 +55,29 @@ def serve(devices: int) -> None:
     sim = Simulation(
         experiment, dataset=Dataset("bench", images(devices), images(100), 10, "random")
     )
-    sim.step()  # the first round pays for buffers and caches
-    print(json.dumps({}), flush=True)
-    for _ in sys.stdin:
+
+    def rounds() -> dict[str, float]:
         began = time.process_time()
         for _ in range(ROUNDS):
             sim.step()
-        seconds = (time.process_time() - began) / ROUNDS
-        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"cpu_s_per_round": seconds, "peak_mb": peak_mb}), flush=True)
+        return {"cpu_s": (time.process_time() - began) / ROUNDS}
+
+    return rounds
 
 
 def main() -> None:
     """Let both take turns and print what they took."""
-    workers = {
-        devices: subprocess.Popen(
-            [sys.executable, __file__, str(devices)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for devices in DEVICES
-    }
-    for worker in workers.values():
-        assert worker.stdout is not None
-        worker.stdout.readline()
-    took: dict[int, list[dict[str, float]]] = {devices: [] for devices in DEVICES}
-    for _ in range(TURNS):
-        for devices, worker in workers.items():
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            print("go", file=worker.stdin, flush=True)
-            took[devices].append(json.loads(worker.stdout.readline()))
-    for worker in workers.values():
-        worker.communicate()
-    seconds = {n: median(turn["cpu_s_per_round"] for turn in turns) for n, turns in took.items()}
-    few, many = DEVICES
-    print(
-        json.dumps(
-            {
-                "cpu_s_per_round": {str(n): round(s, 4) for n, s in seconds.items()},
-                "ratio": round(seconds[many] / seconds[few], 3),
-                "peak_mb": {str(n): round(turns[-1]["peak_mb"]) for n, turns in took.items()},
-            },
-            indent=2,
-        )
-    )
+    program = [sys.executable, "-m", "benchmarks.million_devices"]
+    runners = [Runner(f"{count:,} devices", [[*program, str(count), STARTED]]) for count in DEVICES]
+    results = interleave(runners, TURNS)
+    few, many = (median(each["cpu_s"] for each in results[r.name]) for r in runners)
+    for runner, seconds in zip(runners, (few, many), strict=True):
+        print(f"{runner.name}: {seconds:.4f} s of CPU per round, {runner.peak_mb:.0f} MB")
+    print(f"ratio: {many / few:.3f}")
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1])) if len(sys.argv) > 1 else main()
+    if len(sys.argv) > 1:
+        serve(lambda: prepare(int(sys.argv[1])), float(sys.argv[2]))
+    else:
+        main()

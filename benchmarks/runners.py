@@ -78,7 +78,7 @@ class Runner:
             "seconds": max(answer["seconds"] for answer in answers),
             **{
                 key: sum(answer[key] for answer in answers)
-                for key in ("images", "gflops", "multiply_adds", "native_share")
+                for key in ("images", "gflops", "multiply_adds", "native_share", "cpu_s")
                 if key in answers[0]
             },
         }

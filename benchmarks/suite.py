@@ -21,14 +21,6 @@ PLAIN, BEST = "bare-torch", "bare-torch-one-core"
 #: This package's own rounds through Flower and Ray.
 FLOWER = "slimfl-on-flower"
 
-LABELS = {
-    "native": "slimfl, native engine",
-    "torch": "slimfl, torch engine",
-    PLAIN: "bare PyTorch, plain",
-    BEST: "bare PyTorch, best",
-    FLOWER: "slimfl, flower engine",
-}
-
 #: Population sizes for the growth of the cost; the cohort stays at 100 devices with 5 images.
 POPULATIONS = (100, 1_000, 10_000, 100_000)
 LOCAL_IMAGES = (20, 200, 2_000)

@@ -28,6 +28,7 @@ sys.path[:0] = [str(DOCS), str(DOCS / "_ext"), str(DOCS.parent)]
 import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
 
+from benchmarks.table import tables  # noqa: E402
 from lab import growth, judge  # noqa: E402
 from lab.pictures import figures, save  # noqa: E402
 from lab.scale import names, scale  # noqa: E402
@@ -85,6 +86,7 @@ def documents() -> dict[str, Any]:
         "recipes": read("recipe"),
         "benchmark": read("bench"),
         "method_benchmark": read("bench-methods"),
+        "tables_of": tables,
         "sections": reference(),
         "top": TOP,
         "programs": list(_programs("slimfl", get_command(app))),
@@ -142,13 +144,6 @@ def share(value: float) -> str:
     return f"**{digits(value)}**" if value > 1 else digits(value)
 
 
-def spread(value: dict[str, float] | None, form: str) -> str:
-    """Median and range."""
-    if not value:
-        return ""
-    return f"{value['median']:{form}} ({value['min']:{form}} to {value['max']:{form}})"
-
-
 def texts() -> dict[str, str]:
     """Every fragment by its name, but for programs."""
     environment = Environment(
@@ -160,13 +155,13 @@ def texts() -> dict[str, str]:
         "fmt": format,
         "cell": cell,
         "share": share,
-        "spread": spread,
         "percent": lambda value: f"{digits(100 * value)}%",
         "words": lambda text: " ".join(text.split()),
         "bars": lambda text: text.replace("|", "\\|").replace("\n", " "),
         "as_json": json.dumps,
         "verdict": lambda c: f"{c['verdict']}{' (preliminary)' if c['preliminary'] else ''}",
         "counted": judge.counted,
+        "values": lambda row: list(row.values()),
         "nearest": lambda places, to: min(range(len(places)), key=lambda i: abs(places[i] - to)),
     }
     try:

@@ -262,7 +262,7 @@ def test_the_page_fits_the_screen(browser, served, folder, width, scheme):
 
 
 def test_fifty_runs_of_a_thousand_rounds(browser, tmp_path):
-    """All are there, and the page still answers; how quickly is measured in docs/live.md."""
+    """All are there, and the page still answers."""
     jagged = (dict.fromkeys(BOTH, 7919 * n % 1000 / 1000) for n in range(1, 1001))
     rounds = "".join(json.dumps(line(n, a)) + "\n" for n, a in enumerate(jagged, 1))
     for number in range(50):
