@@ -15,6 +15,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ import pictures  # noqa: E402
 
 from benchmarks.table import tables  # noqa: E402
 from lab import growth, judge  # noqa: E402
+from lab import plan as plans  # noqa: E402
 from lab.pictures import figures, save  # noqa: E402
+from lab.planned import EQUAL_WITHIN  # noqa: E402
 from lab.scale import names, scale  # noqa: E402
 from slimfl.cli.app import app  # noqa: E402
 from slimfl.experiment.reference import TOP, reference  # noqa: E402
@@ -67,8 +70,6 @@ def documents() -> dict[str, Any]:
     standard = read("reproduction/standard/results")
     questions = {each["name"]: each for each in standard["questions"]}
     studies = sorted(path.parent.name for path in RESULTS.glob("studies/*/results.json"))
-    planned = [read(f"plans/{path.stem}") for path in sorted(RESULTS.glob("plans/*.json"))]
-    planned.sort(key=lambda each: each["finished"] < each["planned"])
     archive = DOCS.parent / "results" / "cells"
     return {
         "standard": standard,
@@ -77,7 +78,7 @@ def documents() -> dict[str, Any]:
         "verdicts_known": list(judge.Verdict),
         "growth": lambda name: growth.table(name, archive).as_markdown(),
         "studies": {name: read(f"studies/{name}/results") for name in studies},
-        "planned": [each for each in planned if each["finished"]],
+        "planned": planned(),
         "superposition": read("plans/superposition"),
         "contrasts": lambda plan: {row["contrast"]: row for row in plan["contrasts"]},
         "first_run_document": read("first-run"),
@@ -92,6 +93,21 @@ def documents() -> dict[str, Any]:
         "programs": list(_programs("slimfl", get_command(app))),
         "scales_known": [scale(name) for name in names("reproduce")],
     }
+
+
+def planned() -> list[dict[str, Any]]:
+    """Every plan, answered ones first."""
+    return sorted(map(_planned, plans.names()), key=lambda each: not each["complete"])
+
+
+def _planned(name: str) -> dict[str, Any]:
+    """A plan, its runs, and what they say if some are finished."""
+    plan = plans.load(name)
+    there = (RESULTS / "plans" / f"{name}.json").is_file()
+    document = read(f"plans/{name}") if there else {"finished": 0}
+    complete = document["finished"] == len(plan.runs)
+    return {"name": name, "plan": plan.plan, "runs": plan.runs, "document": document,
+            "complete": complete}  # fmt: skip
 
 
 def _programs(name: str, command: Any) -> Iterator[dict[str, Any]]:
@@ -144,8 +160,22 @@ def share(value: float) -> str:
     return f"**{digits(value)}**" if value > 1 else digits(value)
 
 
-def texts() -> dict[str, str]:
-    """Every fragment by its name, but for programs."""
+def equal_in(row: dict[str, Any], arms: list[dict[str, Any]]) -> str:
+    """In which budgets the two arms of a contrast agreed, as measured."""
+    first, second = (
+        next(
+            each["spent"]
+            for each in arms
+            if (each["arm"], each.get("setting")) == (row[side], row.get("setting"))
+        )
+        for side in ("of", "over")
+    )
+    budgets = ("airtime", "transmit energy", "computing")
+    return ", ".join(b for b in budgets if isclose(first[b], second[b], rel_tol=EQUAL_WITHIN))
+
+
+def texts(given: dict[str, Any] | None = None) -> dict[str, str]:
+    """Every fragment by its name, but for programs; from other documents if some are given."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATE.parent), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -155,6 +185,7 @@ def texts() -> dict[str, str]:
         "fmt": format,
         "cell": cell,
         "share": share,
+        "equal_in": equal_in,
         "percent": lambda value: f"{digits(100 * value)}%",
         "words": lambda text: " ".join(text.split()),
         "bars": lambda text: text.replace("|", "\\|").replace("\n", " "),
@@ -165,7 +196,7 @@ def texts() -> dict[str, str]:
         "nearest": lambda places, to: min(range(len(places)), key=lambda i: abs(places[i] - to)),
     }
     try:
-        made = environment.get_template(TEMPLATE.name).make_module(documents())
+        made = environment.get_template(TEMPLATE.name).make_module(given or documents())
         return {name: macro() for name, macro in vars(made).items() if callable(macro)}
     except (UndefinedError, KeyError, TypeError) as error:
         raise StaleError(f"a committed result does not fit {TEMPLATE.name}: {error}") from error

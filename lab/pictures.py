@@ -10,9 +10,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from slimfl.report.figures.drawing import save as save_as_drawn
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
+from slimfl.report.figures.drawing import save as save_as_drawn
 
 BLUE, GREY = "#2a6f97", "#9a9a9a"
 #: What is drawn in these colours is text, axes or shade; beside them what a dark page needs.
