@@ -148,24 +148,19 @@ function heat(plot, state, colours, width) {
   });
 }
 
-// Coloured cells: squares as long as they are few, otherwise an image with one pixel per cell.
+// Coloured cells, one path per colour; a run of equal cells is one piece once gaps would not be seen.
 function cells(columns, rows, codeOf, colours, box) {
-  const wide = box.width / columns, high = box.height / rows, group = svg("g", { class: "cells", role: "img", "aria-label": "cells" });
-  if (columns * rows > 6000) {
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [columns, rows];
-    const context = canvas.getContext("2d");
-    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) { context.fillStyle = colours[codeOf(i, j)] ?? "#0000"; context.fillRect(j, i, 1, 1); }
-    const image = group.appendChild(svg("image", { href: canvas.toDataURL(), ...box, preserveAspectRatio: "none" }));
-    image.style.imageRendering = "pixelated";
-    return group;
+  const wide = box.width / columns, high = box.height / rows, group = svg("g", { class: "cells", role: "img", "aria-label": "cells" }), paths = {};
+  const [gapX, gapY] = [wide > 6 ? 1 : 0, high > 6 ? 1 : 0];
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0, next; j < columns; j = next) {
+      const key = codeOf(i, j);
+      for (next = j + 1; !gapX && next < columns && codeOf(i, next) === key;) next++;
+      const right = ((next - j) * wide - gapX).toFixed(2);
+      paths[key] = `${paths[key] ?? ""}M${(box.x + j * wide).toFixed(2)} ${(box.y + i * high).toFixed(2)}h${right}v${(high - gapY).toFixed(2)}h-${right}Z`;
+    }
   }
-  const paths = new Map(), [right, below] = [wide - (wide > 6), high - (high > 6)];
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) {
-    const at = `M${(box.x + j * wide).toFixed(2)} ${(box.y + i * high).toFixed(2)}h${right.toFixed(2)}v${below.toFixed(2)}h-${right.toFixed(2)}Z`;
-    paths.set(codeOf(i, j), (paths.get(codeOf(i, j)) ?? "") + at);
-  }
-  for (const [key, d] of paths) if (colours[key]) group.append(svg("path", { d, fill: colours[key] }));
+  for (const [key, d] of Object.entries(paths)) if (colours[key]) group.append(svg("path", { d, fill: colours[key] }));
   return group;
 }
 

@@ -1,6 +1,6 @@
 // The page: reads the controls, describes the link, and draws it.
 
-const { draw: drawPlot, grids, cells, theme, html, legend } = slimflCharts;
+const { draw: drawPlot, grids, cells, theme, legend } = slimflCharts;
 const form = document.getElementById("controls");
 const byId = (id) => document.getElementById(id);
 const NUMBERS = ["noise_dbm", "power_dbm", "distance_m", "path_loss_exponent", "segments", "rate", "share", "devices"];
@@ -73,42 +73,29 @@ function showAdvice() {
 
 function showArrivals() {
   const { slimfl, vanilla } = found, segments = settings.segments;
-  const rows = [["SlimFL", slimfl.probabilities.map((p, i) => ({
-    share: p - (slimfl.probabilities[i + 1] ?? 0), colour: paler(segmentColour(i, segments)),
-    word: i === 0 ? "segment 1" : `segments 1–${i + 1}`,
-  })).reverse()]];
-  vanilla.forEach((one, i) => rows.push([`Vanilla FL-${one.width}`, [{ share: one.p, colour: paler(vanillaColour(i)), word: i === segments - 1 ? "everything" : `width ${one.width}` }]]));
-  byId("arrivals").replaceChildren(...rows.map(([name, parts]) => {
-    const row = html("div", "row"), bar = html("div", "bar"), lost = 1 - total(parts.map((part) => part.share));
-    for (const part of [...parts, { share: lost, colour: "var(--lost)", word: "nothing" }]) {
-      const piece = html("span", part.word === "nothing" ? "lost" : "", part.share >= 0.045 ? String(Math.round(100 * part.share)) : "");
-      piece.style.cssText = `flex-grow:${Math.max(0, part.share)};background:${part.colour}`;
-      piece.title = `${part.word}: ${(100 * part.share).toFixed(1)} of 100`;
-      bar.append(piece);
-    }
-    row.append(html("span", "name", name), bar);
-    return row;
-  }));
+  const own = slimfl.probabilities.map((p, i) => [p - (slimfl.probabilities[i + 1] ?? 0), segmentColour(i, segments), i ? `segments 1–${i + 1}` : "segment 1"]);
+  const others = vanilla.map((one, i) => [`Vanilla FL-${one.width}`, [[one.p, vanillaColour(i), i === segments - 1 ? "everything" : `width ${one.width}`]]]);
+  const piece = ([share, colour, word], kind = "") => `<span class="${kind}" style="flex-grow:${Math.max(0, share)};background:${colour}"
+    title="${word}: ${(100 * share).toFixed(1)} of 100">${share >= 0.045 ? Math.round(100 * share) : ""}</span>`;
+  byId("arrivals").innerHTML = [["SlimFL", own.reverse()], ...others].map(([name, parts]) => {
+    const lost = [1 - total(parts.map(([share]) => share)), "var(--lost)", "nothing"];
+    const arrived = parts.map(([share, colour, word]) => piece([share, paler(colour), word])).join("");
+    return `<div class="row"><span class="name">${name}</span><div class="bar">${arrived}${piece(lost, "lost")}</div></div>`;
+  }).join("");
 }
 
 function showNumbers() {
-  const { slimfl, vanilla } = found, rows = [];
-  const add = (key, name, segment, power, threshold, p, D) => {
-    const row = html("tr");
-    row.dataset.key = key;
-    row.append(html("th", "", name), html("td", "", segment), html("td"), html("td"), html("td"), html("td"));
-    put(row.children[2], p, p.toFixed(4));
-    put(row.children[3], threshold, infinite(threshold));
-    put(row.children[4], power, power.toFixed(3));
-    if (D !== null) put(row.children[5], D, infinite(D));
-    rows.push(row);
-  };
-  slimfl.split.forEach((share, i) => add(`slimfl-${i + 1}`, i ? "" : "SlimFL", String(i + 1), share, slimfl.thresholds[i], slimfl.probabilities[i], i ? null : slimfl.D));
-  vanilla.forEach((one, i) => add(`vanilla-${i + 1}`, `Vanilla FL-${one.width}`, i ? `1–${i + 1}` : "1", 1, one.threshold, one.p, one.D));
-  byId("numbers").tBodies[0].replaceChildren(...rows);
+  const { slimfl, vanilla } = found;
+  const cell = (value, text) => `<td data-value="${value}">${text}</td>`;
+  const row = (key, name, segment, power, threshold, p, D) => `<tr data-key="${key}"><th>${name}</th><td>${segment}</td>${cell(p, p.toFixed(4))}
+    ${cell(threshold, infinite(threshold))}${cell(power, power.toFixed(3))}${D === null ? "<td></td>" : cell(D, infinite(D))}</tr>`;
+  byId("numbers").tBodies[0].innerHTML = [
+    ...slimfl.split.map((share, i) => row(`slimfl-${i + 1}`, i ? "" : "SlimFL", i + 1, share, slimfl.thresholds[i], slimfl.probabilities[i], i ? null : slimfl.D)),
+    ...vanilla.map((one, i) => row(`vanilla-${i + 1}`, `Vanilla FL-${one.width}`, i ? `1–${i + 1}` : "1", 1, one.threshold, one.p, one.D)),
+  ].join("");
   const drowned = slimfl.thresholds.indexOf(Infinity), problem = byId("problem");
   problem.hidden = drowned < 0;
-  if (drowned >= 0) problem.textContent = `Segment ${drowned + 1} drowns in the segments after it, however good the channel is: give segment 1 more than ${edge(settings.rate).toFixed(3)} of the power, or choose the optimal split.`;
+  problem.textContent = `Segment ${drowned + 1} drowns in the segments after it, however good the channel is: give segment 1 more than ${edge(settings.rate).toFixed(3)} of the power, or choose the optimal split.`;
 }
 
 // A plot of its own in `place`; `x` and `y` are scales with their ticks.
