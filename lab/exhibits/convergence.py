@@ -13,7 +13,7 @@ from lab.judge import Claim, judged
 from lab.question import Answer, Question, Runs, Table
 from lab.scale import Scale
 from slimfl.methods import VANILLA_ALL, expand
-from slimfl.results.per_run import Costs
+from slimfl.results.per_run import Spent
 from slimfl.results.records import RunRecord
 from slimfl.results.statistics import paired
 from slimfl.round import convergence, finished
@@ -25,9 +25,9 @@ COSTS = {"watts": ("W", "paper_power_w", "communication"),
 
 @dataclass(frozen=True)
 class Until:
-    """Costs of one method until convergence for each seed; None if it never converged."""
+    """Spent of one method until convergence for each seed; None if it never converged."""
 
-    seeds: Mapping[int, Costs | None]
+    seeds: Mapping[int, Spent | None]
     settled: bool
     """True if more rounds would change nothing."""
     planned: int
@@ -53,7 +53,7 @@ class Until:
         return fmean(values), stdev(values) if len(values) > 1 else 0.0
 
 
-def until_convergence(record: RunRecord) -> Costs | None:
+def until_convergence(record: RunRecord) -> Spent | None:
     """The costs of a run up to the first round of the window in which it converged.
 
     This is how the paper counts: its 15 rounds for SlimFL at alpha = 10 cannot end a window of 100.
@@ -62,7 +62,7 @@ def until_convergence(record: RunRecord) -> Costs | None:
     passed = convergence(record.lines, section)
     if passed is None:
         return None
-    return Costs.of(record.lines[: max(1, passed - section.convergence_window + 1)])
+    return Spent.of(record.lines[: max(1, passed - section.convergence_window + 1)])
 
 
 def until(
@@ -73,7 +73,7 @@ def until(
     Seeds that more rounds may change count only while there are no others.
     """
     columns = [grid_arm(channel, alpha, method).cells(scale) for method in methods]
-    seeds: dict[int, Costs | None] = {}
+    seeds: dict[int, Spent | None] = {}
     settled = {}
     for cells in zip(*columns, strict=True):
         if all(cell in runs and runs[cell].evaluated for cell in cells):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slimfl.cli.output import fitting
-from slimfl.report.tables import closing_table, compare_table
+from slimfl.report.tables import console_tables
 
 
 def printed(renderable, width: int) -> str:
@@ -24,9 +24,10 @@ def numbers(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-@pytest.mark.parametrize("table", [closing_table, compare_table])
-def test_nothing_is_cut_off(paper_runs, table, width):
-    wide, narrow = printed(table(paper_runs), 400), printed(table(paper_runs), width)
+@pytest.mark.parametrize("differences", [False, True])
+def test_nothing_is_cut_off(paper_runs, differences, width):
+    [table] = console_tables(paper_runs, differences)
+    wide, narrow = printed(table, 400), printed(table, width)
     assert max(map(len, narrow.splitlines())) <= width
     assert "…" not in narrow
     assert numbers(narrow) == numbers(wide)
@@ -34,7 +35,8 @@ def test_nothing_is_cut_off(paper_runs, table, width):
 
 
 def test_the_closing_table_is_one_table_on_80_columns(paper_runs):
-    lines = printed(closing_table(paper_runs), 80).splitlines()
+    [table] = console_tables(paper_runs)
+    lines = printed(table, 80).splitlines()
     assert sum(line.split()[:1] == ["method"] for line in lines) == 1
 
 
@@ -47,7 +49,8 @@ def test_five_widths_on_80_columns(make_run):
         delivered=[2] * 5,
         **per_segment,
     )
-    text = printed(closing_table([run]), 80)
+    [table] = console_tables([run])
+    text = printed(table, 80)
     assert max(map(len, text.splitlines())) <= 80
     for width in widths:
         assert f"{100 * (0.123 + width / 2):.1f} ± 0.0" in text

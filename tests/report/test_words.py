@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from slimfl.report.pages.conclusions import caveats, conclusions_by_scene
-from slimfl.report.tables import closing_table, compare_table, number
+from slimfl.report.tables import console_tables, number
 from slimfl.results.rules import expected_of
 from slimfl.results.summary import summarise
 
@@ -17,9 +17,10 @@ def conclusions(runs):
     return list(itertools.chain.from_iterable(by_scene.values()))
 
 
-def printed(table) -> str:
+def printed(runs, differences=False) -> str:
+    """The tables of runs on the terminal."""
     console = Console(width=100, record=True, file=StringIO())
-    console.print(table)
+    console.print(*console_tables(runs, differences))
     return console.export_text()
 
 
@@ -73,7 +74,7 @@ def test_vanilla_is_stopped_at_the_transmit_energy_of_slimfl(make_run):
         "At SlimFL's transmit energy of 0.4 J, Vanilla FL-1.5x has done 2 of 4 rounds and reached "
         "0.5x: 56.0 %, SlimFL +9.5 points (one seed); 1.0x: 56.0 %, SlimFL +9.5 points (one seed)."
     )
-    assert " ".join(said.split()) in " ".join(printed(closing_table(runs)).split())
+    assert " ".join(said.split()) in " ".join(printed(runs).split())
     # with a first round that is too expensive there is nothing to compare
     dear = [runs[0], runs[1], make_run("vanilla-1.0x", name="dear", energy_j=9.0)]
     assert not any(said.startswith("At SlimFL's") for said in conclusions(dear))
@@ -102,7 +103,7 @@ def test_the_mean_of_the_last_models_is_a_second_score(make_run):
     [found] = summarise(runs).averaged
     assert (found.models, found.accuracy) == (2, averaged)
     assert found.words in conclusions(runs)
-    assert " ".join(found.words.split()) in " ".join(printed(closing_table(runs)).split())
+    assert " ".join(found.words.split()) in " ".join(printed(runs).split())
     rows = summarise(runs).groups
     assert rows[0].accuracy_mean("1.0x") == pytest.approx(0.75), "never instead of the last"
     assert not summarise([make_run("vanilla-1.0x", curves={"1.0x": [0.5]})]).averaged
@@ -173,12 +174,11 @@ def test_networks_that_guess_are_not_ranked(make_run):
 def test_tables_say_which_networks_only_guess(make_run):
     learned = make_run("slimfl", curves={"0.5x": [0.8], "1.0x": [0.9]})
     guessing = make_run("vanilla-0.5x", curves={"0.5x": [0.5]})
-    for table in (closing_table, compare_table):
-        assert "learned" not in printed(table([learned]))
-        assert "not learned yet: Vanilla FL-0.5x at 0.5x (not above 51.5 %" in printed(
-            table([learned, guessing])
-        )
-        assert "no network has learned yet (not above 51.5 %" in printed(table([guessing]))
+    for differences in (False, True):
+        assert "learned" not in printed([learned], differences)
+        both = printed([learned, guessing], differences)
+        assert "not learned yet: Vanilla FL-0.5x at 0.5x (not above 51.5 %" in both
+        assert "no network has learned yet (not above 51.5 %" in printed([guessing], differences)
 
 
 def test_the_limit_of_guessing_is_three_binomial_errors():
@@ -209,7 +209,7 @@ def test_an_unfinished_run_and_refused_updates_are_told(make_run):
 
 
 def test_the_closing_table_fits_100_columns(paper_runs):
-    text = printed(closing_table(paper_runs))
+    text = printed(paper_runs)
     assert "Vanilla FL-1.5x" in text
     assert "60.0 ± 7.1" in text
     assert "100.0 / 50.0" in text
@@ -217,14 +217,14 @@ def test_the_closing_table_fits_100_columns(paper_runs):
 
 
 def test_the_comparison_has_differences_in_points(paper_runs):
-    text = printed(compare_table(paper_runs))
+    text = printed(paper_runs, differences=True)
     assert "Vanilla FL-0.5x" in text, "names are not folded"
     assert text.count("(-10.0)") == 4
 
 
 def test_scenes_are_told_apart(make_run):
     runs = [make_run(), make_run(name="b", experiment={"radio__channel": "good"})]
-    text = printed(closing_table(runs))
+    text = printed(runs)
     assert "poor channel" in text
     assert "good channel" in text
 
@@ -278,6 +278,6 @@ def test_numbers_have_no_powers_of_ten(value, text):
 
 def test_the_closing_table_tells_epsilon_where_there_is_one(make_run):
     plain = make_run()
-    assert "epsilon" not in printed(closing_table([plain]))
+    assert "epsilon" not in printed([plain])
     private = make_run(seed=1, privacy={"epsilon": 3.14159, "delta": 1e-5})
-    assert "epsilon (delta): 3.14 (1e-05)" in printed(closing_table([plain, private]))
+    assert "epsilon (delta): 3.14 (1e-05)" in printed([plain, private])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from slimfl.results.curves import POINTS, arrivals, curve, thin
+from slimfl.report.pages.plots import Lines
+from slimfl.results.curves import POINTS, curve, thin
 from slimfl.results.groups import group
 
 
@@ -34,10 +35,12 @@ def test_what_became_of_every_device(make_run):
         experiment={"federation__devices": 5}, devices=[0, 1, 3], decoded=[2, 0, 1],
         dropped_out=[4], refused=[3],
     )  # fmt: skip
-    table = arrivals(run)
-    assert table.rounds == [1, 2]
-    # 3 is not asked, 4 no answer, 5 refused
-    assert [row[0] for row in table.codes] == [2, 0, 3, 5, 4]
+    plot = Lines(POINTS, 10**6).heat(run)
+    assert plot["rounds"] == [1, 2]
+    fates = [plot["words"][int(cells[0])] for cells in plot["cells"]]
+    assert fates == [
+        "segments 1–2", "nothing", "not asked", "refused by the server", "no answer"
+    ]  # fmt: skip
 
 
 def test_long_curves_are_thinned_with_both_ends(make_run):

@@ -6,7 +6,7 @@ import pytest
 from slimfl.devices import Population, write_devices
 from slimfl.errors import RequestError
 from slimfl.report.pages.run_report import page
-from slimfl.report.tables import devices, devices_tables
+from slimfl.report.tables import devices
 from slimfl.results.devices import delivery, device_summary
 from slimfl.results.groups import group
 from slimfl.results.per_run import run_summary
@@ -136,7 +136,7 @@ def test_over_seeds_and_in_tables(run):
     assert half["heard least"] == pytest.approx((first + second) / 2)
     assert missing.as_json()[0]["offline"] == 0.25
     assert missing.csv().splitlines()[0].startswith("method,scene,not able,offline")
-    assert len(devices_tables(records)) == 2
+    assert len(devices(group(records))) == 2
     html = page(records)
     assert 'id="missing-table"' in html
     assert 'id="cell-' in html
@@ -145,5 +145,5 @@ def test_over_seeds_and_in_tables(run):
 def test_runs_of_devices_that_are_alike_have_no_such_row(make_run):
     record = make_run()
     assert device_summary(record) is None
-    assert devices_tables([record]) == []
+    assert devices(group([record])) == []
     assert "Who was heard" not in page([record])

@@ -13,7 +13,7 @@ from slimfl.experiment import Experiment
 from slimfl.experiment.naming import trusted
 from slimfl.extras import why_not_flower
 from slimfl.report.pages.run_report import write_report
-from slimfl.report.tables import clock_tables, closing_table, devices_tables
+from slimfl.report.tables import console_tables
 from slimfl.results.records import find, load
 from slimfl.results.summary import summaries
 from slimfl.round import RunFolder, Simulation
@@ -198,6 +198,6 @@ def _closed(group: Path, runs: Sequence[Path]) -> Answer:
     report = write_report(records, group / "report.html")
     return Answer(
         {"runs": summaries(records), "report": report},
-        [closing_table(records), *clock_tables(records), *devices_tables(records)],
+        console_tables(records),
         [f"report: {report}"],
     )

@@ -21,7 +21,7 @@ from slimfl.report.figures.drawing import save
 from slimfl.report.figures.runs import energy_figure
 from slimfl.report.live.board import Board, check_paths
 from slimfl.report.pages.run_report import write_report
-from slimfl.report.tables import clock_tables, compare_table, devices_tables
+from slimfl.report.tables import console_tables
 from slimfl.results.records import RunRecord, find
 from slimfl.results.summary import summaries
 from slimfl.runs.storage.run_folder import EXPERIMENT
@@ -46,8 +46,7 @@ def compare(runs: Runs) -> Answer:
     It shows accuracy, delivered segments, bits, energy, and the cost until convergence.
     """
     records = _found(runs)
-    tables = [compare_table(records), *clock_tables(records), *devices_tables(records)]
-    return Answer({"runs": summaries(records)}, tables)
+    return Answer({"runs": summaries(records)}, console_tables(records, differences=True))
 
 
 @command()

@@ -5,8 +5,6 @@ Callers must print them on a console without markup, as names and paths may cont
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -51,7 +49,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class RunTable:
     """Rows under headings; the first column is the name of a row."""
 
     key: str
@@ -86,11 +84,8 @@ class Table:
 
     def csv(self) -> str:
         """The same for spreadsheets."""
-        rows, file = self.as_json(), io.StringIO()
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
-        return file.getvalue()
+        text: str = pd.DataFrame(self.as_json()).to_csv(index=False)
+        return text
 
     def console(self) -> RichTable:
         """For the terminal."""
@@ -182,27 +177,20 @@ def _spread(values: pd.Series, scale: float = 1, form: str = ".4g", error: str =
 # --- the tables
 
 
-def closing_table(records: Iterable[RunRecord]) -> RichTable:
-    """The closing table for the terminal."""
-    return closing(summarise(records)).console()
+def console_tables(records: Iterable[RunRecord], differences: bool = False) -> list[RichTable]:
+    """What runs reached and what it cost, for the terminal.
+
+    Args:
+        records: The runs.
+        differences: The comparison in place of the closing table: more columns, and differences.
+    """
+    records = list(records)
+    groups, summary = by_scene(group(records)), summarise(records)
+    first = comparison(summary) if differences else closing(summary)
+    return [table.console() for table in (first, *clocks(groups), *devices(groups))]
 
 
-def compare_table(records: Iterable[RunRecord]) -> RichTable:
-    """The comparison for the terminal."""
-    return comparison(summarise(records)).console()
-
-
-def clock_tables(records: Iterable[RunRecord]) -> list[RichTable]:
-    """Time and energy for the terminal; none without a clock or unequal devices."""
-    return [table.console() for table in clocks(by_scene(group(records)))]
-
-
-def devices_tables(records: Iterable[RunRecord]) -> list[RichTable]:
-    """Missing devices and accuracy by group for the terminal; none if all are identical."""
-    return [table.console() for table in devices(by_scene(group(records)))]
-
-
-def closing(summary: Summary) -> Table:
+def closing(summary: Summary) -> RunTable:
     """The most important results of runs; fits 80 columns with two widths."""
     rows = summary.groups
     spent = dict.fromkeys(privacy(run) for run in summary.runs if run["privacy"])
@@ -230,7 +218,7 @@ def closing(summary: Summary) -> Table:
     return _of_groups("closing", "Final accuracy and what it cost", columns, rows, "\n".join(notes))
 
 
-def comparison(summary: Summary) -> Table:
+def comparison(summary: Summary) -> RunTable:
     """More columns, and each accuracy's difference from the first row in points."""
     rows = summary.groups
 
@@ -272,7 +260,7 @@ def comparison(summary: Summary) -> Table:
     return _of_groups("compare", title, columns, rows, _caption(rows))
 
 
-def costs(summary: Summary) -> Table:
+def costs(summary: Summary) -> RunTable:
     """Costs in total and until convergence; power and computing as in the paper's table VII."""
     whole, until = "in the whole run", "until convergence"
     columns = [
@@ -292,7 +280,7 @@ def costs(summary: Summary) -> Table:
     return _of_groups("cost", "Costs", columns, summary.groups)
 
 
-def every_run(summary: Summary) -> Table:
+def every_run(summary: Summary) -> RunTable:
     """Every single run."""
 
     def best(run: RunRow, width: str) -> str:
@@ -315,10 +303,10 @@ def every_run(summary: Summary) -> Table:
     ]  # fmt: skip
     if any(run["privacy"] for run in summary.runs):
         columns.append(Column("epsilon (delta)", privacy, "privacy"))
-    return Table("run", "Every run", lambda run: str(run["method"]), columns, summary.runs)
+    return RunTable("run", "Every run", lambda run: str(run["method"]), columns, summary.runs)
 
 
-def clocks(groups: Iterable[Group]) -> list[Table]:
+def clocks(groups: Iterable[Group]) -> list[RunTable]:
     """Time and energy of groups that configure a clock, energy or unequal devices."""
     set_up = [each for each in groups if _has_clock(each.runs[0])]
     if not set_up:
@@ -341,10 +329,10 @@ def clocks(groups: Iterable[Group]) -> list[Table]:
         column("first empty", "first_empty"),
         column("half empty", "half_empty"),
     ]
-    return [Table("clock", "Time and energy", _full_name(set_up), columns, rows)]
+    return [RunTable("clock", "Time and energy", _full_name(set_up), columns, rows)]
 
 
-def devices(groups: Iterable[Group]) -> list[Table]:
+def devices(groups: Iterable[Group]) -> list[RunTable]:
     """Who was missing, and accuracy on the devices' own data; none if all devices are identical."""
     known = [
         (each, found)
@@ -368,7 +356,7 @@ def devices(groups: Iterable[Group]) -> list[Table]:
         "never_heard",
     )
     title = "Missing, % of the times a device was asked"
-    tables = [Table("missing", title, name, [*columns, never], known)]
+    tables = [RunTable("missing", title, name, [*columns, never], known)]
 
     kinds = list(dict.fromkeys(k for _, found in known for one in found for k in one.accuracy))
     rows = [
@@ -385,7 +373,7 @@ def devices(groups: Iterable[Group]) -> list[Table]:
         columns = [_shares(kind, partial(own, kind=kind)) for kind in kinds]
         width = Column("width", lambda row: str(row[2]), "width")
         title = "Accuracy % on the devices' own data"
-        tables.append(Table("fairness", title, name, [width, *columns], rows))
+        tables.append(RunTable("fairness", title, name, [width, *columns], rows))
     return tables
 
 
@@ -396,8 +384,8 @@ def width_names(rows: Iterable[GroupRow]) -> list[str]:
 
 def _of_groups(
     key: str, title: str, columns: Sequence[Column], rows: Sequence[GroupRow], caption: str = ""
-) -> Table:
-    return Table(key, title, lambda row: row.name, columns, rows, caption, lambda row: row.scene)
+) -> RunTable:
+    return RunTable(key, title, lambda row: row.name, columns, rows, caption, lambda row: row.scene)
 
 
 def _accuracies(rows: Sequence[GroupRow], text: Callable[..., str]) -> list[Column]:

@@ -1,9 +1,8 @@
-"""Quantities over the rounds for plots: bands over seeds, positions on other axes, arrivals."""
+"""Quantities over the rounds for plots: bands over seeds, positions on other axes, batteries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -11,47 +10,11 @@ import pandas as pd
 
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
-from slimfl.results.rules import energy_words
 
 #: Maximum number of points; more would only make a page slow.
 POINTS = 2000
-#: The largest number of devices that a heat map shows.
-DEVICES = 100
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Positions on an x-axis, one per requested round."""
-
-    name: str
-    title: str
-    values: list[float]
-    """The mean over the seeds that have begun."""
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """The outcome of every device in every round of one run."""
-
-    rounds: list[int]
-    devices: list[int]
-    codes: list[list[int]]
-    """[device][round]: 0 nothing, i segments 1 to i, then not asked, no answer, refused."""
-    thinned: bool
-
-
-@dataclass(frozen=True)
-class BatteryLine:
-    """The total charge of all batteries over the rounds, starting with full ones."""
-
-    rounds: list[int]
-    seconds: list[float]
-    left_share: list[float]
-    """Share of the initial charge of all batteries."""
-    empty: list[int]
-    """Number of devices with an empty battery."""
 
 
 def curve(group: Group, key: str, *, so_far: bool = False) -> pd.DataFrame:
@@ -79,73 +42,34 @@ def width_curves(group: Group, what: str) -> dict[str, pd.DataFrame]:
     return {width: table for width, table in found.items() if len(table)}
 
 
-def x_axes(group: Group, rounds: Sequence[int]) -> dict[str, Axis]:
-    """The positions of these rounds on every axis; every seed must have all of them.
+def x_axes(group: Group) -> pd.DataFrame:
+    """Where each round stands on other axes than rounds: the mean over the seeds that have begun.
 
-    Joules are those of computing and sending together. The title names the energy presets, as they
-    differ by two orders of magnitude.
+    `clock_s` is virtual time. The others are sums of all devices up to the round: `sending_j` of
+    transmit energy, `energy_j` with computing, `airtime_s` and `sent_mb`.
     """
-    begun = [run.rounds for run in group.runs if run.lines]
-    chosen = list(rounds)
-
-    def mean(positions: list[pd.Series]) -> list[float]:
-        table = pd.concat(positions, axis=1, join="inner")
-        found: list[float] = table.mean(axis=1).loc[chosen].tolist()
-        return found
-
-    def so_far(key: str) -> list[float]:
-        return mean([table[key].cumsum() for table in begun])
-
-    joules = f"joules of all devices ({energy_words(group.runs)})"
-    return {
-        axis.name: axis
-        for axis in (
-            Axis("rounds", "rounds", [float(round) for round in chosen]),
-            Axis("seconds", "virtual seconds", mean([table["clock_s"] for table in begun])),
-            Axis("joules", joules, so_far("energy_j")),
-            Axis("bits", "bits sent by all devices", [8e6 * mb for mb in so_far("sent_mb")]),
-            Axis("sending", "joules sent by all devices", so_far("sending_j")),
-            Axis("airtime", "seconds on the air, of all devices", so_far("airtime_s")),
-        )
-    }
+    sums = ("sending_j", "airtime_s", "sent_mb", "energy_j")
+    axes = {key: curve(group, key, so_far=True)["mean"] for key in sums}
+    return pd.DataFrame(axes | {"clock_s": curve(group, "clock_s")["mean"]})
 
 
-def battery_line(run: RunRecord) -> BatteryLine | None:
-    """The batteries of one run; None if its devices have none."""
+def battery_charge(run: RunRecord) -> pd.DataFrame | None:
+    """The batteries of a run by round, beginning with round 0; None if its devices have none.
+
+    Columns are `clock_s`, `left_share` of the initial charge of all batteries, and the number of
+    `empty` ones.
+    """
     devices = run.devices
     if devices is None or not np.isfinite(devices.battery_j).any():
         return None
     left = np.where(np.isfinite(devices.battery_j), devices.battery_j, 0.0)
     full = left.sum()
-    shares, empty = [1.0], [int((devices.battery_j <= 0).sum())]
-    for line in run.lines:
+    rows = [(0.0, 1.0, int((devices.battery_j <= 0).sum()))]
+    for line, clock_s in zip(run.lines, run.rounds["clock_s"], strict=True):
         left[line.drained or []] = line.battery_left_j or []
-        shares.append(float(left.sum() / full) if full else 0.0)
-        empty.append(line.empty or 0)
-    clock = run.rounds["clock_s"]
-    return BatteryLine([0, *clock.index.tolist()], [0.0, *clock.tolist()], shares, empty)
-
-
-def arrivals(run: RunRecord) -> Arrivals:
-    """The heat map of one run."""
-    devices = run.experiment.federation.devices
-    not_asked = len(run.experiment.model.widths) + 1
-    kept_lines, fewer_rounds = thin(run.lines, POINTS)
-    kept, fewer_devices = thin(range(devices), DEVICES)
-    table = np.full((len(kept), len(kept_lines)), not_asked)
-    state = np.empty(devices, np.int64)
-    for column, line in enumerate(kept_lines):
-        state.fill(not_asked)
-        state[line.devices] = line.decoded
-        state[line.dropped_out] = not_asked + 1
-        state[line.refused] = not_asked + 2
-        table[:, column] = state[kept]
-    return Arrivals(
-        rounds=[line.round for line in kept_lines],
-        devices=kept,
-        codes=table.tolist(),
-        thinned=fewer_rounds or fewer_devices,
-    )
+        rows.append((clock_s, float(left.sum() / full) if full else 0.0, line.empty or 0))
+    index = [0, *run.rounds.index]
+    return pd.DataFrame(rows, index=index, columns=["clock_s", "left_share", "empty"])
 
 
 def thin(values: Sequence[T], limit: int) -> tuple[list[T], bool]:

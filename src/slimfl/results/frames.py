@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from slimfl.experiment.identity import flat
 from slimfl.experiment.short_names import short_name
-from slimfl.results.groups import flat_settings
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import round_energy_j, sending_energy_j
 from slimfl.round import RoundRecord
@@ -66,7 +66,7 @@ def run_rows(records: Sequence[RunRecord]) -> list[Row]:
 
 def varied_settings(records: Sequence[RunRecord]) -> list[Row]:
     """For each run, the settings of its experiment that differ between the runs."""
-    flats = [flat_settings(record.experiment) for record in records]
+    flats = [flat(record.experiment) for record in records]
     keys = dict.fromkeys(key for flat in flats for key in flat if key not in _CIRCUMSTANCES)
     varied = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
     if "radio.channel" in varied and all(flat["radio.channel"] != "custom" for flat in flats):

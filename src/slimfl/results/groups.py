@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimfl.experiment import CHANNELS, OWN, Experiment
+from slimfl.experiment import CHANNELS, OWN
+from slimfl.experiment.identity import flat
 from slimfl.experiment.naming import module_of
 from slimfl.methods.names import title
 from slimfl.results.records import RunRecord
@@ -116,33 +117,22 @@ def channel_words(record: RunRecord) -> str:
 
 
 def _compared(record: RunRecord) -> Flat:
-    flat = flat_settings(record.experiment)
+    values = flat(record.experiment)
     for key in _NOT_COMPARED:
-        flat.pop(key, None)
-    if flat.get("radio.split") not in ("per-device", "learned", "optimal-numeric"):
-        flat.pop("radio.split_objective", None)  # no other split reads it
+        values.pop(key, None)
+    if values.get("radio.split") not in ("per-device", "learned", "optimal-numeric"):
+        values.pop("radio.split_objective", None)  # no other split reads it
     for key, reader in (("first_outage", "first-outage"), ("split_weights", "weighted")):
-        if flat.get("radio.split_objective") != reader:
-            flat.pop(f"radio.{key}", None)
-    flat["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
+        if values.get("radio.split_objective") != reader:
+            values.pop(f"radio.{key}", None)
+    values["data.sha256"] = str(record.provenance.get("data_sha256", ""))[:12]
     for kind, entry in record.own.items():
         fingerprint = entry.get("fingerprint", "")
         readable = "(" in fingerprint
-        flat[f"own.{kind}"] = fingerprint if readable else f"{entry.get('name')} {fingerprint[:12]}"
-    return flat
-
-
-def flat_settings(experiment: Experiment) -> Flat:
-    """Every key of an experiment under its dotted name."""
-    return _flat(experiment.model_dump(mode="json"))
-
-
-def _flat(tree: Flat, where: str = "") -> Flat:
-    found: Flat = {}
-    for key, value in tree.items():
-        inner = _flat(value, f"{where}{key}.") if isinstance(value, dict) else {where + key: value}
-        found |= inner
-    return found
+        values[f"own.{kind}"] = (
+            fingerprint if readable else f"{entry.get('name')} {fingerprint[:12]}"
+        )
+    return values
 
 
 def _varied(flats: Sequence[Flat]) -> list[str]:
@@ -168,5 +158,5 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "/".join(map(_value, value))
     if isinstance(value, dict):  # the name of a device class suffices
-        return str(value.get("name", value))
+        return str(value.get("name") or ", ".join(f"{k} {_value(v)}" for k, v in value.items()))
     return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -25,7 +25,7 @@ RunRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Costs:
+class Spent:
     """The costs of some rounds."""
 
     rounds: int
@@ -48,8 +48,8 @@ class Costs:
             paper_gflops=sum(line.paper_mflops for line in lines) / 1e3,
         )
 
-    def __add__(self, other: Costs) -> Costs:
-        return Costs(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
 
 
 def run_summary(record: RunRecord) -> RunRow:
@@ -82,9 +82,9 @@ def run_summary(record: RunRecord) -> RunRow:
         "complete": finished(experiment, record.lines),
         "accuracy": accuracy_over(record, len(rounds)),
         "segments": [_segment(rounds, s + 1) for s in range(len(experiment.model.widths))],
-        "total": asdict(Costs.of(record.lines)),
+        "total": asdict(Spent.of(record.lines)),
         "converged_round": reached,
-        "until_converged": None if reached is None else asdict(Costs.of(record.lines[:reached])),
+        "until_converged": None if reached is None else asdict(Spent.of(record.lines[:reached])),
         "refused": int(_sum(rounds, "refused")),
         "images": int(images.sum()) if images_known else None,
         "training_s": training_s,

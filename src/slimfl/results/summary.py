@@ -21,6 +21,12 @@ from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.per_run import RunRow, run_summary, with_share
 from slimfl.results.records import RunRecord
 
+#: What runs one after the other, on devices that are fully charged again, spend together.
+_SUMMED = (
+    "segments", "total", "until_converged", "refused", "images", "training_s", "clock_s",
+    "compute_energy_j",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class GroupRow:
@@ -213,44 +219,34 @@ def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
 def _added(rows: list[RunRow], name: str) -> RunRow:
     accuracy = {width: value for row in rows for width, value in row["accuracy"].items()}
     stops = [row["converged_round"] for row in rows]
-    images, training_s = _all(rows, "images"), sum(row["training_s"] for row in rows)
-    return rows[0] | {
-        "method": name,
-        "path": None,
-        "rounds_done": max(row["rounds_done"] for row in rows),
-        "complete": all(row["complete"] for row in rows),
-        "accuracy": dict(sorted(accuracy.items(), key=lambda item: float(item[0][:-1]))),
-        "segments": [
-            with_share(_each_added(same))
-            for same in zip(*(row["segments"] for row in rows), strict=True)
-        ],
-        "total": _each_added([row["total"] for row in rows]),
-        "converged_round": None if None in stops else max(stops),
-        "until_converged": (
-            None if None in stops else _each_added([row["until_converged"] for row in rows])
-        ),
-        "refused": sum(row["refused"] for row in rows),
-        "images": images,
-        "training_s": training_s,
-        "images_per_s": images / training_s if images and training_s else None,
-        "privacy": None,
-        # one after the other, on devices that are fully charged again
-        "clock_s": _all(rows, "clock_s"),
-        "compute_energy_j": _all(rows, "compute_energy_j"),
-        "first_empty": None,
-        "half_empty": None,
-    }
+    sums = {key: _total([row[key] for row in rows]) for key in _SUMMED}
+    images, training_s = sums["images"], sums["training_s"]
+    return (
+        rows[0]
+        | sums
+        | dict.fromkeys(("path", "privacy", "first_empty", "half_empty"))
+        | {
+            "method": name,
+            "rounds_done": max(row["rounds_done"] for row in rows),
+            "complete": all(row["complete"] for row in rows),
+            "accuracy": dict(sorted(accuracy.items(), key=lambda item: float(item[0][:-1]))),
+            "segments": [with_share(segment) for segment in sums["segments"]],
+            "converged_round": None if None in stops else max(stops),
+            "images_per_s": images / training_s if images and training_s else None,
+        }
+    )
 
 
-def _each_added(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    keys = (key for key in parts[0] if key != "delivered_share")
-    return {key: sum(part[key] for part in parts) for key in keys}
-
-
-def _all(rows: Sequence[RunRow], key: str) -> float | None:
-    """The sum; None unless all have a value."""
-    values = [row[key] for row in rows]
-    return None if None in values else sum(values)
+def _total(values: Sequence[Any]) -> Any:
+    """The sum of numbers, part by part; None unless all have one."""
+    first = values[0]
+    if any(value is None for value in values):
+        return None
+    if isinstance(first, dict):
+        return {key: _total([value[key] for value in values]) for key in first}
+    if isinstance(first, list):
+        return [_total(same) for same in zip(*values, strict=True)]
+    return sum(values)
 
 
 def _leaves(tree: Mapping[str, Any], where: str = "") -> Iterable[tuple[str, Any]]:

@@ -6,7 +6,7 @@ import pytest
 
 from slimfl.errors import RequestError
 from slimfl.report.live.board import Board
-from slimfl.report.live.details import MOST_BYTES, details, thresholds
+from slimfl.report.live.details import MOST_BYTES, details_of, thresholds
 from slimfl.round import Simulation, run
 from tests import asking
 from tests.hand_made_runs import line
@@ -37,7 +37,7 @@ def mixed(make_run):
 
 
 def test_every_device_of_every_round(mixed):
-    found = details(followed(mixed))
+    found = details_of(followed(mixed))
     heat = found["heat"]
     names = [[heat["words"][int(code)] for code in codes] for codes in heat["cells"]]
     assert names == [  # of each device in three rounds
@@ -52,16 +52,16 @@ def test_every_device_of_every_round(mixed):
 
 def test_only_as_much_as_can_be_drawn(mixed, monkeypatch):
     monkeypatch.setattr("slimfl.report.live.details.POINTS", 2)
-    assert details(followed(mixed))["from"] == 1
+    assert details_of(followed(mixed))["from"] == 1
     monkeypatch.setattr("slimfl.report.live.details.MOST_BYTES", 1)
-    assert details(followed(mixed))["from"] == 3
+    assert details_of(followed(mixed))["from"] == 3
     assert MOST_BYTES < 10**8
 
 
 def test_metrics_that_are_cut_in_this_moment(mixed):
     run_of = followed(mixed)
     (mixed / "metrics.jsonl").write_bytes(b"")
-    assert details(run_of)["heat"]["rounds"] == []
+    assert details_of(run_of)["heat"]["rounds"] == []
 
 
 def test_thresholds_are_those_that_decide(tmp_path):
@@ -110,7 +110,7 @@ def test_what_a_folder_names_is_not_imported(tmp_path):
 def test_an_unreadable_run_has_no_details(tmp_path):
     (tmp_path / "experiment.toml").write_text("[")
     with pytest.raises(RequestError, match="cannot be shown"):
-        details(followed(tmp_path))
+        details_of(followed(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from slimfl.errors import RequestError
 from slimfl.report.live.board import Board, Reader
-from slimfl.report.live.details import details
+from slimfl.report.live.details import details_of
 from slimfl.report.live.guard import Guard
 from slimfl.report.pages.run_report import write_report
 from slimfl.results.records import load
@@ -67,7 +67,7 @@ def application(board: Board, token: str, host: str) -> ASGIApp:
         if run is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            return JSONResponse(await run_in_threadpool(details, run))
+            return JSONResponse(await run_in_threadpool(details_of, run))
         except (RequestError, OSError) as error:
             return PlainTextResponse(f"{error}\n", 409)
 

@@ -11,8 +11,8 @@ from slimfl.methods import method, method_names
 from slimfl.methods.method import full_work
 from slimfl.radio import noise_to_power, signal
 from slimfl.report.live.followed import Followed
-from slimfl.report.pages.plots import Lines
-from slimfl.results.curves import DEVICES, POINTS
+from slimfl.report.pages.plots import DEVICES, Lines
+from slimfl.results.curves import POINTS
 from slimfl.results.groups import BUILT_IN_CHANNEL
 from slimfl.results.records import RunRecord
 from slimfl.round import RoundRecord
@@ -29,7 +29,7 @@ _ONE_THRESHOLD = {
 }  # fmt: skip
 
 
-def details(run: Followed) -> dict[str, Any]:
+def details_of(run: Followed) -> dict[str, Any]:
     """The last rounds: at most `POINTS`, within `MOST_BYTES` of the file."""
     record, (rounds, now) = run.record, run.published
     if record is None:

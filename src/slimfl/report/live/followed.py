@@ -32,9 +32,9 @@ Stamp = tuple[int, int, int, int]
 AXES = {
     "round": ROUND,
     "compute_s": Axis("computing time so far, s", "s"),
-    "airtime_s": COSTS["airtime"],
-    "energy_j": COSTS["sending"],
-    "sent_mb": COSTS["bits"],
+    "airtime_s": COSTS["airtime_s"],
+    "energy_j": COSTS["sending_j"],
+    "sent_mb": COSTS["sent_mb"],
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from slimfl.methods.names import title
-from slimfl.report.tables import NONE, Column, Table, number, percent, rounds
+from slimfl.report.tables import NONE, Column, RunTable, number, percent, rounds
 from slimfl.results.rules import ERRORS, LAST
 from slimfl.results.statistics import Paired, paired
 from slimfl.results.summary import GroupRow, Summary
@@ -219,7 +219,7 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def overview(summary: Summary) -> Table:
+def overview(summary: Summary) -> RunTable:
     """One row per setting: who leads at each width, and what SlimFL saves on the air."""
     ranked = {(each.scene, each.width): each for each in rankings(summary)}
     widths = sorted({width for _, width in ranked}, key=lambda name: float(name[:-1]))
@@ -234,7 +234,7 @@ def overview(summary: Summary) -> Table:
         "energy_ratio",
     )
     scenes = list(dict.fromkeys(row.scene for row in summary.groups))
-    return Table("overview", "All settings", str, [*columns, ratio], scenes, heading="setting")
+    return RunTable("overview", "All settings", str, [*columns, ratio], scenes, heading="setting")
 
 
 def _leader(ranking: Ranking | None) -> str:

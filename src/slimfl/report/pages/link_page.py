@@ -17,7 +17,7 @@ from slimfl.radio import bound, optimal_split, power_split, segment_rates
 from slimfl.radio.fading import build_fading
 from slimfl.radio.preference import splits_along
 from slimfl.report.figures import colours
-from slimfl.report.pages.page_shell import asset, charts, page_shell, render
+from slimfl.report.pages.page_shell import asset, charts, render
 
 #: The most segments that the page has colours for.
 MOST_SEGMENTS = 5
@@ -51,16 +51,16 @@ def link_page_text(section: RadioSection, segments: int, devices: int) -> str:
         "fadings": fadings,
         "grid": _GRID,
     }
-    here = "slimfl.report.pages"
-    script = asset(here, "link.js") + asset(here, "link_page.js")
-    return page_shell(
+    script = asset("link.js") + asset("link_page.js")
+    return render(
+        "page.html",
         kind="slimfl link",
         title="What does the channel let through?",
         subtitle="Move a slider: decoding probabilities, thresholds and the advice follow at once. "
         "It starts with the paper's poor channel unless the command said otherwise.",
         contents=(),
         main=render("link_page.html", fadings=fadings),
-        css=_palette() + asset(here, "link_page.css"),
+        css=asset("page.css") + _palette() + asset("link_page.css"),
         scripts=f'<script type="application/json" id="slimfl-link">{json.dumps(settings)}</script>'
         f'<script type="application/json" id="slimfl-rule">{json.dumps(rule)}</script>\n'
         f'{charts()}<script>"use strict";\nconst slimflExplorer = (() => {{\n{script}\n'

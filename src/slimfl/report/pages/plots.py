@@ -13,18 +13,11 @@ from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from slimfl.report.figures import colours
-from slimfl.results.curves import (
-    DEVICES,
-    POINTS,
-    arrivals,
-    battery_line,
-    thin,
-    width_curves,
-    x_axes,
-)
+from slimfl.results.curves import POINTS, battery_charge, thin, width_curves, x_axes
 from slimfl.results.devices import delivery
 from slimfl.results.groups import Group
 from slimfl.results.records import RunRecord
@@ -37,6 +30,8 @@ Plot = dict[str, Any]
 NUMBERS, CELLS = 36_000, 150_000
 #: Maximum number of devices on a map.
 MOST_DEVICES = 2_000
+#: The largest number of devices that a heat map shows.
+DEVICES = 100
 #: Minimum number of points per curve.
 FEWEST = 40
 #: Dashes of lines, solid for the widest network.
@@ -79,13 +74,13 @@ class Line:
 
 ROUND = Axis("round", whole=True)
 ACCURACY = Axis("accuracy on the test set, %", "%", decimals=1)
-#: What accuracy is drawn against, with the name of its `x_axes`.
+#: What accuracy is drawn against, by the column of `x_axes`.
 COSTS = {
-    "sending": Axis("transmit energy so far, J", "J"),
-    "airtime": Axis("airtime so far, s", "s"),
-    "bits": Axis("data sent so far, MB", "MB"),
-    "seconds": Axis("virtual time so far, s", "s"),
-    "joules": Axis("energy of computing and sending so far, J", "J"),
+    "sending_j": Axis("transmit energy so far, J", "J"),
+    "airtime_s": Axis("airtime so far, s", "s"),
+    "sent_mb": Axis("data sent so far, MB", "MB"),
+    "clock_s": Axis("virtual time so far, s", "s"),
+    "energy_j": Axis("energy of computing and sending so far, J", "J"),
 }
 
 
@@ -118,40 +113,45 @@ class Lines:
 
     def against_cost(self, group: Group) -> list[Line]:
         """Accuracy in percent against each of `COSTS`."""
-        lines = []
-        for line in self.of_widths(group, "accuracy", 100):
-            axes = x_axes(group, line.y.index.tolist())
-            places = [axes[name].values for name in COSTS]
-            places[2] = [bits / 8e6 for bits in places[2]]
-            lines.append(Line(line.name, line.method, line.width, places, line.y))
+        lines, axes = self.of_widths(group, "accuracy", 100), x_axes(group)
+        for line in lines:
+            line.x[:] = [axes.loc[line.y.index, name].tolist() for name in COSTS]
         return lines
 
     def batteries(self, group: Group) -> list[Line]:
         """The total battery charge in percent over rounds and virtual time, of the first seed."""
-        found = battery_line(group.runs[0])
+        found = battery_charge(group.runs[0])
         if found is None:
             return []
-        left = pd.Series(found.left_share, index=found.rounds) * 100
+        left = 100 * found["left_share"]
         line = self._line(group, None, pd.DataFrame({"mean": left, "low": left, "high": left}))
-        seconds = dict(zip(found.rounds, found.seconds, strict=True))
-        line.x.append([seconds[round] for round in line.y.index])
+        line.x.append(found.loc[line.y.index, "clock_s"].tolist())
         return [line]
 
     def heat(self, run: RunRecord) -> Plot:
         """One cell per device and round: how much of its update was decoded."""
-        table, segments = arrivals(run), len(run.experiment.model.widths)
-        most = max(FEWEST, self.cells // max(1, len(table.devices)))
-        columns, fewer = thin(range(len(table.rounds)), most)
-        self.thinned |= fewer or table.thinned
+        segments, count = len(run.experiment.model.widths), run.experiment.federation.devices
+        devices, fewer_devices = thin(range(count), DEVICES)
+        points = min(POINTS, max(FEWEST, self.cells // len(devices)))
+        lines, fewer_rounds = thin(run.lines, points)
+        self.thinned |= fewer_devices or fewer_rounds
+        state, columns = np.empty(count, np.int64), []
+        for line in lines:
+            # the codes of `arrival_words`
+            state.fill(segments + 1)
+            state[line.devices] = line.decoded
+            state[line.dropped_out] = segments + 2
+            state[line.refused] = segments + 3
+            columns.append([_DIGITS[code] for code in state[devices].tolist()])
         return {
             "kind": "heat",
-            "height": _AXIS + max(90, min(480, 18 * len(table.devices))),
+            "height": _AXIS + max(90, min(480, 18 * len(devices))),
             "x": [ROUND.as_json()],
             "y": {"label": "device"},
-            "rounds": [table.rounds[i] for i in columns],
-            "devices": table.devices,
+            "rounds": [line.round for line in lines],
+            "devices": devices,
             # one character per cell, as there may be hundreds of thousands
-            "cells": ["".join(_DIGITS[row[i]] for i in columns) for row in table.codes],
+            "cells": ["".join(row) for row in zip(*columns, strict=True)] or [""] * len(devices),
             "words": arrival_words(segments),
             "colours": [colours.on_screen(shade) for shade in colours.arrivals(segments)],
         }

@@ -19,9 +19,8 @@ from slimfl.methods.names import title
 from slimfl.report import tables
 from slimfl.report.figures import colours
 from slimfl.report.pages import conclusions, plots
-from slimfl.report.pages.page_shell import asset, charts, page_shell, render
-from slimfl.report.pages.plots import Axis, Line, Lines, Plot
-from slimfl.results.curves import DEVICES
+from slimfl.report.pages.page_shell import asset, charts, render
+from slimfl.report.pages.plots import DEVICES, Axis, Line, Lines, Plot
 from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import LAST, energy_words, expected_of
@@ -53,7 +52,9 @@ def page(records: Sequence[RunRecord]) -> str:
     sections = [part for part in report.sections() if part[2]]
     values = {"points": report.lines.points, "devices": DEVICES, "thinned": report.lines.thinned}
     data = {"summary": report.summary.as_json(), "thinned": report.lines.thinned}
-    return page_shell(
+    return render(
+        "page.html",
+        css=asset("page.css"),
         kind="slimfl report",
         title=_title(report.groups),
         subtitle=_subtitle(records, report.groups),
@@ -62,7 +63,7 @@ def page(records: Sequence[RunRecord]) -> str:
         scripts=_json("slimfl-data", data)
         + _json("slimfl-plots", report.plots)
         + charts()
-        + f"<script>{asset('slimfl.report.pages', 'report.js')}</script>",
+        + f"<script>{asset('report.js')}</script>",
     )
 
 
