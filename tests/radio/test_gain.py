@@ -31,7 +31,7 @@ def test_the_power_identity_holds_for_every_split_with_rising_thresholds(seed):
         thresholds = signal.thresholds(1 / snr)
         # a running maximum hides power that buys nothing; then the identity gives less
         needed = snr_of_thresholds(rates, thresholds)
-        own = (2.0**rates - 1) / signal.margins / snr
+        own = (2.0**rates - 1) / signal.margins() / snr
         if (np.diff(own) >= 0).all():
             assert needed == pytest.approx(snr, rel=1e-9)
             return

@@ -10,7 +10,7 @@ from scipy.special import lambertw
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
 from slimfl.radio import SignalMaker, Superposition, optimal_split_numeric, signal
-from slimfl.radio.splits import Crowd, bound_weights, first_outage_split, weighted_split
+from slimfl.radio.splits import bound_weights, first_outage_split, weighted_split
 
 POOR = 10 ** ((-40 - 23) / 10) * 100**2.5
 
@@ -114,7 +114,7 @@ def test_a_chosen_outage_is_kept_where_the_power_suffices(outage):
 
 
 def test_alike_devices_get_the_split_that_makes_their_own_bound_smallest():
-    weights = bound_weights([1.5, 1.5], [Crowd(POOR, 2, 10.0)])
+    weights = bound_weights([1.5, 1.5], [(POOR, 2, 10.0)])
     assert weighted_split([1.5, 1.5], POOR, weights) == pytest.approx(
         optimal_split_numeric([1.5, 1.5], POOR), abs=1e-3
     )
@@ -122,14 +122,13 @@ def test_alike_devices_get_the_split_that_makes_their_own_bound_smallest():
 
 def test_no_common_weights_make_a_smaller_bound():
     rates = (1.5, 1.5)
-    crowds = [Crowd(POOR * d**2.5, m, 1.0) for d in (0.4, 0.8, 1.2, 1.6, 2.0) for m in (1, 2)]
+    crowds = [(POOR * d**2.5, m, 1.0) for d in (0.4, 0.8, 1.2, 1.6, 2.0) for m in (1, 2)]
 
     def bound(weights):
         mean = np.zeros(2)
-        for crowd in crowds:
-            sent = rates[: crowd.messages]
-            shares = weighted_split(sent, crowd.noise_to_power, weights)
-            mean[: len(shares)] += decoding(sent, shares, crowd.noise_to_power) / len(crowds)
+        for ratio, messages, _ in crowds:
+            shares = weighted_split(rates[:messages], ratio, weights)
+            mean[: len(shares)] += decoding(rates[:messages], shares, ratio) / len(crowds)
         return (1 / mean).sum() if mean.all() else np.inf
 
     found = bound(bound_weights(rates, crowds))
@@ -139,7 +138,7 @@ def test_no_common_weights_make_a_smaller_bound():
 def test_the_bound_beats_any_split_of_each_device():
     """The best of all combinations of some splits for every device is no better."""
     rates, ratios = (1.5, 1.5), [POOR * d**2.5 for d in (0.6, 1.1, 1.7)]
-    weights = bound_weights(rates, [Crowd(ratio, 2, 1.0) for ratio in ratios])
+    weights = bound_weights(rates, [(ratio, 2, 1.0) for ratio in ratios])
 
     def bound(splits):
         mean = np.zeros(2)

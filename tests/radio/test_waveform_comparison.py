@@ -9,10 +9,9 @@ import pytest
 from slimfl import extras
 from slimfl.cli import main, waveform_link
 from slimfl.radio import Superposition, from_db
-from slimfl.radio.decoders import Gap
 from slimfl.radio.waveform import table as cache
 from slimfl.radio.waveform.code import Modem, code_of
-from slimfl.radio.waveform.comparison import compare, exchange_blocks, gap_thresholds
+from slimfl.radio.waveform.comparison import compare, exchange_blocks
 
 SMALL = Modem(2, 128)
 
@@ -23,20 +22,6 @@ def own_cache(tmp_path, monkeypatch):
     cache.curve_of.cache_clear()
     yield
     cache.curve_of.cache_clear()
-
-
-@pytest.mark.parametrize("gap_db", [0.0, 1.5, 4.0])
-def test_thresholds_with_a_gap_are_where_the_decoder_begins(gap_db):
-    coding = Superposition((1.0, 1.0), (0.7, 0.3))
-    for message, threshold in enumerate(gap_thresholds(coding, gap_db)):
-        if np.isinf(threshold):
-            found = Gap(gap_db).probabilities(coding, (), np.array([1e12]))
-            assert found[0, message] == 0
-            continue
-        around = threshold * np.array([0.999, 1.001])
-        assert Gap(gap_db).probabilities(coding, (), around)[:, message].tolist() == [0, 1]
-    if gap_db == 0:
-        np.testing.assert_allclose(gap_thresholds(coding, 0), coding.thresholds(1.0))
 
 
 def test_links_side_by_side_do_not_disturb_each_other():

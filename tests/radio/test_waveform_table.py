@@ -8,7 +8,7 @@ import pytest
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import Signal, Superposition, from_db, outage_link
-from slimfl.radio.decoders import Gap, build_decoder
+from slimfl.radio.decoders import Outage, build_decoder
 from slimfl.radio.waveform import table as cache
 from slimfl.radio.waveform.code import Modem, code_of
 from slimfl.radio.waveform.symbols import exchange
@@ -145,7 +145,7 @@ def test_a_gap_counts_against_interference_too(decode):
         if abs(closest) < 1e-6:
             continue
         snr = np.array(gain * 10 ** ((23 + 45) / 10) * 100**-2.5)
-        found = Gap(1.3).probabilities(coding, (), snr)
+        found = Outage(1.3).probabilities(coding, (), snr)
         assert found.tolist() == [float(expected > 0), float(expected > 1)]
 
 

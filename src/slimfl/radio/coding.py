@@ -77,15 +77,21 @@ class Coding:
         """[message]: the share of the power that interferes with it."""
         return np.zeros(len(self.split))
 
-    @property
-    def margins(self) -> Floats:
+    def margins(self, gap: float = 1.0) -> Floats:
         """[message]: a_i, its power minus the interference that it can bear."""
         return self.powers
 
-    def thresholds(self, noise_to_power: float | Floats) -> Floats:
-        """[..., message]: equation (5), the gain that a message and all before it need at c / P."""
+    def thresholds(self, noise_to_power: float | Floats, gap: float = 1.0) -> Floats:
+        """[..., message]: equation (5), the gain that a message and all before it need.
+
+        Args:
+            noise_to_power: [...] c / P.
+            gap: The factor by which a message needs a higher ratio than u'; infinity is needed
+                where no gain suffices.
+        """
         ratio = np.asarray(noise_to_power)[..., None]
-        needed = ratio * sinr_target(self.rates) / self.margins
+        with np.errstate(divide="ignore"):
+            needed = ratio * (gap * sinr_target(self.rates)) / np.maximum(self.margins(gap), 0)
         return np.asarray(np.maximum.accumulate(needed, axis=-1))
 
     def sinr(self, snr: Floats) -> Floats:
@@ -128,7 +134,7 @@ class Superposition(Coding):
             raise RequestError(
                 f"the residual interference must be from 0 to 1, not {self.residual:g}"
             )
-        margins = self.margins
+        margins = self.margins()
         if not (margins > 0).all():
             from slimfl.radio.splits import rounded_split  # which imports this module
 
@@ -150,10 +156,9 @@ class Superposition(Coding):
         """[message]: later messages, and what is left of cancelled ones."""
         return interference(np.asarray(self.split), self.residual)
 
-    @property
-    def margins(self) -> Floats:
+    def margins(self, gap: float = 1.0) -> Floats:
         """[message]: a_i."""
-        return np.asarray(self.powers - sinr_target(self.rates) * self.interference)
+        return np.asarray(self.powers - gap * sinr_target(self.rates) * self.interference)
 
 
 def interference(shares: Floats, residual: float) -> Floats:

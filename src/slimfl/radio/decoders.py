@@ -1,11 +1,11 @@
 """Whether a message is decoded at a given signal-to-noise ratio g P/c of the whole signal.
 
-* `Outage`, the paper's: exactly when the gain suffices for Shannon's formula.
+* `Outage`, the paper's: exactly when the gain suffices for Shannon's formula, or for more signal
+  over interference and noise than it asks for.
 * `NormalApproximation`: codewords of n symbols at rate R fail with probability
   Q((n (C - R) + log2(n) / 2) / sqrt(n V)), C = log2(1 + SINR), V = (1 - (1 + SINR)^-2) log2(e)^2
   (Polyanskiy, Poor and Verdu 2010, for the complex AWGN channel; interference counts as noise).
 * `Table`: as measured.
-* `Gap`: Shannon's formula with more signal over interference and noise than it asks for.
 
 For what is not certain, the receiver compares one uniform number per device and round with the
 probabilities. Later messages have smaller ones, so that decoding stays successive.
@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
-from slimfl.radio.coding import Coding, Floats, sinr_target
+from slimfl.radio.coding import Coding, Floats
+from slimfl.radio.waveform.code import Modem
+from slimfl.radio.waveform.sionna_blocks import require_sionna
+from slimfl.radio.waveform.table import WaveformTable
 from slimfl.units import from_db, to_db
 
 #: The signal-to-noise ratios over which probabilities are integrated.
@@ -30,10 +33,6 @@ LOWEST_DB, HIGHEST_DB, STEP_DB, COARSE_DB = -60.0, 120.0, 0.01, 0.5
 
 class Decoder(Protocol):
     """Decoding at a known gain."""
-
-    @property
-    def certain(self) -> bool:
-        """Whether the gain alone decides, by the thresholds of the coding."""
 
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
         """[..., message]: the probability that a message and all before it are decoded.
@@ -45,13 +44,22 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True)
 class Outage:
-    """Decoded when the gain suffices."""
+    """Decoded when the gain suffices: SINR_i >= gap (2^(u_i/W) - 1) for a message and all before.
 
-    certain: bool = True
+    Unlike a loss on the noise (`implementation_loss_db`), a gap counts against interference too.
+    """
+
+    gap_db: float = 0.0
+    """None in the paper."""
+
+    @property
+    def gap(self) -> float:
+        """As a factor."""
+        return from_db(self.gap_db)
 
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats:
         """A step at every threshold."""
-        reached = np.asarray(snr)[..., None] >= coding.thresholds(1.0)
+        reached = np.asarray(snr)[..., None] >= coding.thresholds(1.0, self.gap)
         return reached.astype(np.float64)
 
 
@@ -61,7 +69,6 @@ class NormalApproximation:
 
     codeword_symbols: int | None = None
     """Symbols of one codeword; without it, every message is a single codeword."""
-    certain: bool = False
 
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
         """Of all codewords of the messages so far."""
@@ -90,7 +97,6 @@ class Table:
     """Ascending g P/c in dB."""
     decoded: Floats
     """[point, message]: how often a message and all before it were decoded."""
-    certain: bool = False
 
     def __post_init__(self) -> None:
         points, decoded = np.asarray(self.snr_db), np.asarray(self.decoded)
@@ -134,22 +140,6 @@ class Table:
         return np.stack(columns, axis=-1)
 
 
-@dataclass(frozen=True)
-class Gap:
-    """Decoded when SINR_i >= gap (2^(u_i/W) - 1) for a message and all before it.
-
-    Unlike a loss on the noise (`implementation_loss_db`) it counts against interference too.
-    """
-
-    gap_db: float
-    certain: bool = False
-
-    def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats:
-        """A step at every threshold."""
-        reached = coding.sinr(snr) >= from_db(self.gap_db) * sinr_target(coding.rates)
-        return np.asarray(np.logical_and.accumulate(reached, axis=-1), np.float64)
-
-
 def build_decoder(section: RadioSection) -> Decoder:
     """The decoder that `radio.decoder` names."""
     match section.decoder:
@@ -160,14 +150,10 @@ def build_decoder(section: RadioSection) -> Decoder:
         case "table" if section.decoder_table is not None:
             return Table.from_rows(section.decoder_table)
         case "table" | "waveform":
-            from slimfl.radio.waveform.code import Modem
-            from slimfl.radio.waveform.sionna_blocks import require_sionna
-            from slimfl.radio.waveform.table import WaveformTable
-
             require_sionna()
             return WaveformTable(Modem.of(section))
         case "gap":
-            return Gap(section.sinr_gap_db)
+            return Outage(section.sinr_gap_db)
 
 
 def averaged(
@@ -182,8 +168,8 @@ def averaged(
     With certain decoding, the probability to reach a threshold. Otherwise E[f(g)] is the integral
     of Pr(g >= x) df(x), a sum over the points between which f rises.
     """
-    if decoder.certain:
-        return reaches(coding.thresholds(noise_to_power))
+    if isinstance(decoder, Outage):
+        return reaches(coding.thresholds(noise_to_power, decoder.gap))
     found_curve = _curve(decoder, coding, bits)
     if found_curve is None:
         return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slimfl.errors import RequestError
 from slimfl.radio.coding import Superposition, sinr_target
 from slimfl.radio.fading import Rayleigh
-from slimfl.radio.splits import Objective, best_split
+from slimfl.radio.splits import best_split, delivered
 from slimfl.units import to_db
 
 Floats = NDArray[np.float64]
@@ -115,7 +115,7 @@ def best_gain(snr: float, rates: Sequence[float], worth: Sequence[float]) -> Gai
     def arrives(split: tuple[float, ...]) -> Floats:
         return Rayleigh().survival(Superposition(tuple(rates), split).thresholds(1 / snr))
 
-    split = best_split(arrives, rates, Objective("delivered", tuple(added)))
+    split = best_split(arrives, rates, delivered(added.tolist()))
     return Gain(float(added @ arrives(split)), single, split)
 
 

@@ -118,7 +118,7 @@ class OutageChannel:
             gains *= factor
             later = None if later is None else later * factor[:, None]
         draws = None
-        if not self.decoder.certain:
+        if not isinstance(self.decoder, Outage):
             draws = generator(seed, "decoding", round).random(_count(ids))[ids]
         return Links(seed, round, ids, gains, ratio, devices.power_dbm, later, draws), after
 
@@ -256,9 +256,10 @@ class OutageChannel:
             noise_to_power: [device] c / P.
             uniform: [device] a uniform number each; None if decoding is certain.
         """
-        if self.decoder.certain or uniform is None:
-            thresholds = coding.thresholds(noise_to_power)
+        if isinstance(self.decoder, Outage):
+            thresholds = coding.thresholds(noise_to_power, self.decoder.gap)
             return np.asarray((gains[..., None] >= thresholds).sum(axis=-1))
+        assert uniform is not None
         known = needed(self.decoder.probabilities(coding, bits, gains / noise_to_power))
         return drawn(known, uniform)
 

@@ -31,7 +31,7 @@ from slimfl.devices import Population
 from slimfl.experiment import RadioSection
 from slimfl.radio.channel import Indices, Links, Signal, State
 from slimfl.radio.coding import Coding, Floats, sinr_target
-from slimfl.radio.decoders import Decoder, drawn
+from slimfl.radio.decoders import Decoder, Outage, drawn
 from slimfl.radio.fading import Fading
 from slimfl.radio.outage import OutageChannel, needed, outage_channel, parts
 from slimfl.radio.path_loss import Case
@@ -117,8 +117,8 @@ def at_effective_sinr(
         bits: Those of every message; empty if they are not known.
         sinr: [..., message] effective.
     """
-    if decoder.certain:
-        reached = sinr >= sinr_target(coding.rates)
+    if isinstance(decoder, Outage):
+        reached = sinr >= decoder.gap * sinr_target(coding.rates)
         return np.asarray(np.logical_and.accumulate(reached, axis=-1), np.float64)
     with np.errstate(divide="ignore"):  # the flat ratio x with SINR = x a / (1 + x b)
         flat = 1 / np.maximum(coding.powers / sinr - coding.interference, 1e-300)

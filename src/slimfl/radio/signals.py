@@ -24,11 +24,11 @@ from slimfl.radio.link import noise_to_power, section_probabilities
 from slimfl.radio.splits import (
     STEP_DB,
     Crowd,
-    Objective,
     Split,
     best_split,
     bound_weights,
     first_outage_split,
+    objective_of,
     optimal_split,
     optimal_split_numeric,
     weighted_split,
@@ -100,7 +100,7 @@ def _numeric_split(
             section, build_coding(section, rates, split, bits), bits
         ),
         rates,
-        Objective.of(section, bits),
+        objective_of(section, bits, len(rates)),
         residual=section.residual_interference,
         orthogonal=section.multiplexing != "superposition",
     )
@@ -284,7 +284,7 @@ def _crowds(population: Population, noise_to_power: Floats) -> list[Crowd]:
     _, first, where = np.unique(keys, return_index=True, return_inverse=True)
     reached = np.bincount(where, weights=population.availability)
     return [
-        Crowd(from_db(step * STEP_DB), widest + 1, weight)
+        (from_db(step * STEP_DB), widest + 1, weight)
         for step, widest, weight in zip(
             steps[first].tolist(), capable[first].tolist(), reached.tolist(), strict=True
         )

@@ -14,7 +14,6 @@ message that still waits for another.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -156,12 +155,10 @@ def _with_power_left(targets: Floats, left: Floats) -> Split:
 
 # --- numerically, for any objective ---------------------------------------------------------------
 
-OBJECTIVES = ("bound", "delivered", "first-outage")
-
 #: Limit of the logarithm of the ratio of two margins, small enough not to suffer from rounding.
 WIDEST = 18.0
-#: The cost of a split with which a segment never arrives.
-IMPOSSIBLE = 1e300
+#: The cost of a split with which a segment never arrives, or one that is not allowed.
+NEVER = 1e300
 
 
 def inverse_probability_sum(probabilities: ArrayLike) -> float:
@@ -170,52 +167,54 @@ def inverse_probability_sum(probabilities: ArrayLike) -> float:
         return float((1 / np.asarray(probabilities, dtype=np.float64)).sum())
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What a power split is to achieve, as a cost to minimise.
+#: From the decoding probabilities [message] of a split to its cost.
+Objective = Callable[[Floats], float]
 
-    * `bound`: D = sum_i 1/p_i, the channel's part of theorem 1's bound (the paper's objective);
-    * `delivered`: the expected share of the parameters that arrives, sum_i n_i p_i / sum_i n_i;
-    * `first-outage`: D again, among the splits that keep the outage 1 - p_1 of segment 1 at or
-      below a chosen value.
+
+def delivered(sizes: Sequence[float]) -> Objective:
+    """Of the expected share of the parameters that arrives, sum_i n_i p_i / sum_i n_i, at most 1.
+
+    Args:
+        sizes: [message] parameters or bits.
+    """
+    weights = np.asarray(sizes) / np.sum(sizes)
+    return lambda probabilities: -float(weights @ probabilities)
+
+
+def with_first_outage(most: float) -> Objective:
+    """D among the splits with which segment 1 is lost no more often than this.
+
+    Args:
+        most: Above 0 and below 1.
     """
 
-    name: str = "bound"
-    sizes: tuple[float, ...] = ()
-    """`delivered`: parameters or bits of every message; equal by default."""
-    first_outage: float | None = None
-    """`first-outage`: the largest outage of segment 1."""
+    def cost(probabilities: Floats) -> float:
+        excess = 1 - float(probabilities[0]) - most
+        # whatever keeps the outage is better
+        return inverse_probability_sum(probabilities) if excess <= 0 else NEVER * (1 + excess)
 
-    def __post_init__(self) -> None:
-        if self.name not in OBJECTIVES:
-            raise RequestError(
-                f"there is no objective {self.name!r}; choose one of {', '.join(OBJECTIVES)}"
-            )
-        if self.name == "first-outage" and not 0 < (self.first_outage or 0) < 1:
-            raise RequestError("the outage of segment 1 must be above 0 and below 1")
+    return cost
 
-    @classmethod
-    def of(cls, section: RadioSection, sizes: Sequence[float] = ()) -> "Objective":
-        """From the `radio` section."""
-        outage = section.first_outage if section.split_objective == "first-outage" else None
-        return cls(section.split_objective, tuple(sizes), outage)
 
-    def cost(self, probabilities: ArrayLike) -> float:
-        """The cost of a split with these decoding probabilities [message]."""
-        probabilities = np.asarray(probabilities, dtype=np.float64)
-        if self.name == "delivered":
-            sizes = np.asarray(self.sizes or np.ones(len(probabilities)))
-            return -float(sizes @ probabilities / sizes.sum())
-        excess = _outage(probabilities) - self.first_outage if self.first_outage else 0.0
-        if excess > 0:  # whatever keeps the outage is better
-            return IMPOSSIBLE * (1 + excess)
-        return min(inverse_probability_sum(probabilities), IMPOSSIBLE)
+def objective_of(section: RadioSection, bits: Sequence[float], count: int) -> Objective:
+    """What `radio.split_objective` says.
+
+    Args:
+        section: The radio.
+        bits: Those of every message; all alike if they are not known.
+        count: The number of messages.
+    """
+    if section.split_objective == "delivered":
+        return delivered(bits or (1.0,) * count)
+    if section.split_objective == "first-outage":
+        return with_first_outage(section.first_outage)
+    return inverse_probability_sum
 
 
 def best_split(
     probabilities: Callable[[Split], Floats],
     spectral_efficiencies: Sequence[float],
-    objective: Objective | str = "bound",
+    objective: Objective = inverse_probability_sum,
     *,
     residual: float = 0.0,
     orthogonal: bool = False,
@@ -228,7 +227,8 @@ def best_split(
     Args:
         probabilities: From a split to the decoding probability of every message.
         spectral_efficiencies: u/W of every message in bit/s/Hz.
-        objective: What to optimise, or its name.
+        objective: What to minimise: D of theorem 1's bound, `delivered`, `with_first_outage`, or
+            any other function of the probabilities.
         residual: Share of a cancelled message's power that still interferes.
         orthogonal: Whether messages are sent in turn, so that any split can be decoded.
 
@@ -239,7 +239,6 @@ def best_split(
     >>> [round(share, 3) for share in best_split(arrives, rates)]
     [0.772, 0.228]
     """
-    goal = Objective(objective) if isinstance(objective, str) else objective
     targets = sinr_target(spectral_efficiencies)
     count = len(targets)
     if count == 1:
@@ -258,7 +257,8 @@ def best_split(
 
     def cost(others: Floats) -> float:
         # relative to the margin of segment 1, so that every point is a different split
-        return goal.cost(probabilities(split(np.insert(others, 0, 0.0))))
+        found = objective(probabilities(split(np.insert(others, 0, 0.0))))
+        return found if np.isfinite(found) else NEVER
 
     options: Any = {"xatol": 1e-6, "fatol": 1e-12, "maxiter": 400 * count}
     ends = [
@@ -266,17 +266,14 @@ def best_split(
         for start in _starts(targets, residual, orthogonal)
     ]
     best = min(ends, key=lambda end: float(end.fun))
-    if goal.first_outage and best.fun > IMPOSSIBLE:
-        smallest = goal.first_outage + best.fun / IMPOSSIBLE - 1
+    found = split(np.insert(best.x, 0, 0.0))
+    if best.fun > NEVER:
+        smallest = 1 - float(probabilities(found)[0])
         raise RequestError(
-            f"segment 1 has an outage of at least {smallest:.3g} with any split; "
-            f"{goal.first_outage:g} needs more power or a lower rate"
+            f"segment 1 has an outage of at least {smallest:.3g} with any split; a smaller one "
+            "needs more power or a lower rate"
         )
-    return split(np.insert(best.x, 0, 0.0))
-
-
-def _outage(probabilities: Floats) -> float:
-    return 1 - float(probabilities[0])
+    return found
 
 
 def _starts(targets: Floats, residual: float, orthogonal: bool) -> Iterator[Floats]:
@@ -428,14 +425,9 @@ def _best_of_many(burdens: Floats, weights: Floats) -> Floats:
     return best
 
 
-@dataclass(frozen=True)
-class Crowd:
-    """Devices with the same mean gain and the same number of messages."""
-
-    noise_to_power: float
-    messages: int
-    weight: float
-    """Number of devices that can be reached."""
+#: Devices with the same mean gain and the same number of messages: c / P, that number, and how
+#: many of them can be reached.
+Crowd = tuple[float, int, float]
 
 
 def bound_weights(spectral_efficiencies: Sequence[float], crowds: Sequence[Crowd]) -> Split:
@@ -446,8 +438,7 @@ def bound_weights(spectral_efficiencies: Sequence[float], crowds: Sequence[Crowd
     Splits depend on the weights and the weights on the splits; the iteration keeps the best D.
     """
     rates = tuple(spectral_efficiencies)
-    reach = [crowd for crowd in crowds if crowd.messages == len(rates)]
-    if not reach or len(rates) == 1:
+    if len(rates) == 1 or all(messages < len(rates) for _, messages, _ in crowds):
         return (1.0,) * len(rates)
     weights, best = np.ones(len(rates)), np.ones(len(rates))
     lowest = np.inf
@@ -468,13 +459,12 @@ def bound_weights(spectral_efficiencies: Sequence[float], crowds: Sequence[Crowd
 def _mean_probabilities(rates: Split, crowds: Sequence[Crowd], weights: Floats) -> Floats:
     """[message]: over all devices, under Rayleigh fading."""
     total = np.zeros(len(rates))
-    for crowd in crowds:
-        sent = rates[: crowd.messages]
-        shares = weighted_split(sent, crowd.noise_to_power, weights[: crowd.messages].tolist())
+    for noise_to_power, messages, count in crowds:
+        sent = rates[:messages]
+        shares = weighted_split(sent, noise_to_power, weights[:messages].tolist())
         coding = Superposition(sent[: len(shares)], shares)
-        arrives = np.exp(-coding.thresholds(crowd.noise_to_power))
-        total[: len(shares)] += crowd.weight * arrives
-    return total / sum(crowd.weight for crowd in crowds)
+        total[: len(shares)] += count * np.exp(-coding.thresholds(noise_to_power))
+    return total / sum(count for _, _, count in crowds)
 
 
 # --- learned --------------------------------------------------------------------------------------

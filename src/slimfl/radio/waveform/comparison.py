@@ -8,17 +8,17 @@ and code whatever the split: that is what is fitted. A loss on the noise alone
 (`implementation_loss_db`) is fitted beside it; it leaves out that interference counts too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.radio.coding import Floats, Superposition, interference, sinr_target
+from slimfl.radio.coding import Floats, Superposition
 from slimfl.radio.decoders import averaged
 from slimfl.radio.fading import Rayleigh
 from slimfl.radio.waveform.code import CRC_BITS, Code, Modem, code_of, groups_of
-from slimfl.radio.waveform.symbols import Layer, each_block, superposed
+from slimfl.radio.waveform.symbols import Layer, decoded_layers, superposed, unit_noise
 from slimfl.radio.waveform.table import WaveformTable
 from slimfl.rng import generator
 from slimfl.units import from_db
@@ -53,7 +53,7 @@ class Comparison:
 
     def with_gap(self, gap_db: float) -> Floats:
         """The formula if every message needs more SINR."""
-        return self._rayleigh([gap_thresholds(coding, gap_db) for coding in self.codings])
+        return self._rayleigh([coding.thresholds(1.0, from_db(gap_db)) for coding in self.codings])
 
     def with_noise(self, loss_db: float) -> Floats:
         """The formula if there is more noise."""
@@ -61,27 +61,19 @@ class Comparison:
 
     def fitted_gap_db(self) -> float:
         """The gap whose worst difference from symbols is smallest."""
-        worst = [np.abs(self.with_gap(gap) - self.symbols).max() for gap in TRIED_DB.tolist()]
-        return float(TRIED_DB[int(np.argmin(worst))])
+        return self._fitted(self.with_gap)
 
     def fitted_noise_db(self) -> float:
         """The same for a loss on the noise."""
-        worst = [np.abs(self.with_noise(loss) - self.symbols).max() for loss in TRIED_DB.tolist()]
+        return self._fitted(self.with_noise)
+
+    def _fitted(self, formula: Callable[[float], Floats]) -> float:
+        worst = [np.abs(formula(tried) - self.symbols).max() for tried in TRIED_DB.tolist()]
         return float(TRIED_DB[int(np.argmin(worst))])
 
     def _rayleigh(self, thresholds: Sequence[Floats]) -> Floats:
         ratios = np.array([from_db(each) for each in self.snr_db])
         return np.stack([np.exp(-each / ratios[:, None]) for each in thresholds])
-
-
-def gap_thresholds(coding: Superposition, gap_db: float) -> Floats:
-    """The ratio g P/c that every message and all before it need, infinite where none is enough."""
-    needed = from_db(gap_db) * sinr_target(coding.spectral_efficiencies)
-    shares = np.asarray(coding.split)
-    margins = shares - needed * interference(shares, 0.0)
-    with np.errstate(divide="ignore"):
-        found = np.where(margins > 0, needed / np.maximum(margins, 1e-300), np.inf)
-    return np.asarray(np.maximum.accumulate(found))
 
 
 def compare(
@@ -92,7 +84,16 @@ def compare(
     draws: int,
     seed: int = 0,
 ) -> Comparison:
-    """Send blocks over links of every split and mean ratio."""
+    """Send blocks over links of every split and mean ratio.
+
+    Args:
+        modem: The symbols.
+        spectral_efficiency: u/W of every message in bit/s/Hz.
+        splits: Shares of the power.
+        snr_db: Mean ratios P/c.
+        draws: How many links of each.
+        seed: Of gains, bits and noise.
+    """
     bits = modem.block_bits - CRC_BITS
     code = code_of(modem, bits, spectral_efficiency)
     table = WaveformTable(modem)
@@ -140,13 +141,11 @@ def exchange_blocks(
         random.integers(2, size=(links, code.payload_bits), dtype=np.uint8) for _ in group.powers
     ]
     gains = np.repeat(snr.astype(np.float32), code.symbols)
-    noise = random.standard_normal((len(gains), 2), np.float32) * np.float32(0.5**0.5)
-    left = np.sqrt(gains) * superposed(layers, sent) + noise.view(np.complex64)[:, 0]
+    received = np.sqrt(gains) * superposed(layers, sent) + unit_noise(len(gains), random)
     decoded, alive, altered = np.zeros(links, np.int64), np.ones(links, np.bool_), 0
-    for layer, payload in zip(layers, sent, strict=True):
-        found, passed = each_block(layer, left, gains, 1.0)
+    layers_found = decoded_layers(layers, received, gains, each_block=True)
+    for (_, found, passed), payload in zip(layers_found, sent, strict=True):
         alive &= passed
         decoded += alive
         altered += int((found[alive] != payload[alive]).sum())
-        left = left - np.float32(layer.power**0.5) * np.sqrt(gains) * layer.symbols(found)
     return decoded, altered

@@ -10,6 +10,8 @@ Soft values are Sionna's: log p(1)/p(0).
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,60 +65,52 @@ def map_bits(bits_per_symbol: int, bits: Bits) -> Symbols:
 
 def demap(bits_per_symbol: int, symbols: Symbols, noise: NDArray[np.float32]) -> Soft:
     """[..., symbol] -> [..., bit], where each symbol has Gaussian noise of the given power."""
-    import torch
-
     _, demapper = _mappers(bits_per_symbol)
-    soft: Soft = demapper(torch.from_numpy(symbols), torch.from_numpy(noise)).numpy()
+    tensor = _sionna().torch.from_numpy
+    soft: Soft = demapper(tensor(symbols), tensor(noise)).numpy()
     return soft
 
 
 @lru_cache(maxsize=32)
 def _coders(code: Code) -> tuple[Any, Any, Any, Any]:
     """CRC encoder, LDPC encoder, LDPC decoder, CRC check."""
-    _sionna()
-    from sionna.phy.fec.crc import CRCDecoder, CRCEncoder
-    from sionna.phy.fec.ldpc import LDPC5GDecoder, LDPC5GEncoder
-
-    crc = CRCEncoder("CRC24B", k=code.payload_bits, device="cpu")
-    encoder = LDPC5GEncoder(
+    fec = _sionna().phy.fec
+    crc = fec.crc.CRCEncoder("CRC24B", k=code.payload_bits, device="cpu")
+    encoder = fec.ldpc.LDPC5GEncoder(
         code.information_bits,
         code.coded_bits,
         num_bits_per_symbol=code.modem.bits_per_symbol,
         device="cpu",
         check_input=False,
     )
-    decoder = LDPC5GDecoder(encoder, device="cpu")
-    return crc, encoder, decoder, CRCDecoder(crc, device="cpu")
+    decoder = fec.ldpc.LDPC5GDecoder(encoder, device="cpu")
+    return crc, encoder, decoder, fec.crc.CRCDecoder(crc, device="cpu")
 
 
 @lru_cache(maxsize=8)
 def _mappers(bits_per_symbol: int) -> tuple[Any, Any]:
-    _sionna()
-    from sionna.phy.mapping import Demapper, Mapper
-
+    mapping = _sionna().phy.mapping
     return (
-        Mapper("qam", bits_per_symbol, device="cpu"),
-        Demapper("app", "qam", bits_per_symbol, device="cpu"),
+        mapping.Mapper("qam", bits_per_symbol, device="cpu"),
+        mapping.Demapper("app", "qam", bits_per_symbol, device="cpu"),
     )
 
 
 @lru_cache(maxsize=1)
-def _sionna() -> None:
-    """Import it, and leave torch's generator as it was."""
+def _sionna() -> SimpleNamespace:
+    """Import it and torch, and leave torch's generator as it was."""
     require_sionna()
     import torch
 
     state = torch.random.get_rng_state()
     try:
-        import sionna.phy  # noqa: F401
+        return SimpleNamespace(torch=torch, phy=import_module("sionna.phy"))
     finally:
         torch.random.set_rng_state(state)
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array, np.float32))
+    return _sionna().torch.from_numpy(np.ascontiguousarray(array, np.float32))
 
 
 def _bits(tensor: Any) -> Bits:

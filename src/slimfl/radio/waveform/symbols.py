@@ -12,7 +12,7 @@ Further attempts are combined symbol by symbol before they are decoded: with
 y_k = sqrt(g_k) x + n_k, the sum of sqrt(g_k) y_k has the gain g_1 + ... + g_n.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -113,46 +113,70 @@ def _filler(bits_per_symbol: int, number: int, count: int) -> Symbols:
 
 
 def successive(
-    layers: Sequence[Layer], received: Symbols, gains: Gains, noise: float, residual: float = 0.0
+    layers: Sequence[Layer], received: Symbols, gains: Gains, residual: float = 0.0
 ) -> list[Bits]:
     """The blocks of every message that is decoded in succession.
 
-    `received` is sqrt(g) x + n for every symbol, with noise of the given power.
+    Args:
+        layers: What was sent.
+        received: [symbol] sqrt(g) x + n, with noise of power 1.
+        gains: [symbol] g.
+        residual: Share of a cancelled message's power that stays.
     """
-    amplitudes, left, found = np.sqrt(gains), received.copy(), []
-    for layer in layers:
-        blocks = decoded_blocks(layer, left, gains, noise)
-        if blocks is None:
+    found = []
+    for layer, blocks, passed in decoded_layers(layers, received, gains, residual):
+        if not passed.all() or len(blocks) < layer.code.blocks:
             break
         found.append(blocks)
-        cancelled = (1 - residual**0.5) * layer.power**0.5
-        left -= np.float32(cancelled) * amplitudes * layer.symbols(blocks)
     return found
 
 
-def decoded_blocks(layer: Layer, received: Symbols, gains: Gains, noise: float) -> Bits | None:
-    """[block, payload bit] of a message, or None as soon as a block fails."""
-    code = layer.code
-    found, begin = [], 0
-    while begin < code.blocks:
-        end = min(begin + (FIRST_BLOCKS if not begin else MORE_BLOCKS), code.blocks)
-        bits, passed = _decode(layer, received, gains, noise, begin, end)
-        if not passed.all():
-            return None
-        found.append(bits)
-        begin = end
-    return np.concatenate(found)
+def decoded_layers(
+    layers: Sequence[Layer],
+    received: Symbols,
+    gains: Gains,
+    residual: float = 0.0,
+    *,
+    each_block: bool = False,
+) -> Iterator[tuple[Layer, Bits, NDArray[np.bool_]]]:
+    """Every layer, its blocks, and which of these pass their CRC; those before it are cancelled.
+
+    Args:
+        layers: What was sent.
+        received: [symbol] sqrt(g) x + n, with noise of power 1.
+        gains: [symbol] g.
+        residual: Share of a cancelled message's power that stays.
+        each_block: Whether blocks are worth something without the others of their message.
+    """
+    amplitudes, left = np.sqrt(gains), received.copy()
+    for layer in layers:
+        blocks, passed = decoded_blocks(layer, left, gains, 1.0, each_block=each_block)
+        yield layer, blocks, passed
+        cancelled = (1 - residual**0.5) * layer.power**0.5
+        left -= np.float32(cancelled) * amplitudes * layer.symbols(blocks)
 
 
-def each_block(
-    layer: Layer, received: Symbols, gains: Gains, noise: float
+def decoded_blocks(
+    layer: Layer, received: Symbols, gains: Gains, noise: float, *, each_block: bool = False
 ) -> tuple[Bits, NDArray[np.bool_]]:
-    """[block, payload bit], and which blocks pass their CRC, each by itself."""
-    parts = [
-        _decode(layer, received, gains, noise, begin, min(begin + MORE_BLOCKS, layer.code.blocks))
-        for begin in range(0, layer.code.blocks, MORE_BLOCKS)
-    ]
-    bits, passed = zip(*parts, strict=True)
+    """[block, payload bit] of a message, and which blocks pass their CRC.
+
+    Args:
+        layer: The message.
+        received: [symbol].
+        gains: [symbol].
+        noise: Its power.
+        each_block: Whether to go on after a block that fails.
+    """
+    bits, passed, begin = [], [], 0
+    while begin < layer.code.blocks:
+        end = min(begin + (FIRST_BLOCKS if not begin else MORE_BLOCKS), layer.code.blocks)
+        some, good = _decode(layer, received, gains, noise, begin, end)
+        bits.append(some)
+        passed.append(good)
+        if not each_block and not good.all():
+            break
+        begin = end
     return np.concatenate(bits), np.concatenate(passed)
 
 
@@ -226,7 +250,7 @@ class Burst:
     def hear(self, snr: Floats, random: np.random.Generator) -> None:
         """One attempt, added to those before."""
         gain = np.resize(snr, len(self.sent)).astype(np.float32)
-        received = np.sqrt(gain) * self.sent + _noise(len(self.sent), random)
+        received = np.sqrt(gain) * self.sent + unit_noise(len(self.sent), random)
         self.heard += np.sqrt(gain) * received
         self.gains += gain
 
@@ -234,12 +258,12 @@ class Burst:
         """The messages that the receiver makes of it."""
         scale = np.sqrt(np.maximum(self.gains, np.float32(1e-30)))
         received = (self.heard / scale).astype(np.complex64)
-        found = successive(self.layers, received, self.gains, 1.0, self.residual)
+        found = successive(self.layers, received, self.gains, self.residual)
         pairs = zip(found, self.contents, strict=False)
         return [content_of(blocks, len(content)) for blocks, content in pairs]
 
 
-def _noise(count: int, random: np.random.Generator) -> Symbols:
+def unit_noise(count: int, random: np.random.Generator) -> Symbols:
     """Complex noise of power 1."""
     drawn = random.standard_normal((count, 2), np.float32) * np.float32(0.5**0.5)
     return drawn.view(np.complex64)[:, 0]

@@ -35,7 +35,7 @@ from slimfl.files import read_json, write_atomically
 from slimfl.radio.coding import Coding, Floats
 from slimfl.radio.waveform.code import Code, Modem, code_of, groups_of
 from slimfl.radio.waveform.sionna_blocks import map_bits
-from slimfl.radio.waveform.symbols import Layer, each_block
+from slimfl.radio.waveform.symbols import Layer, decoded_blocks
 from slimfl.rng import generator
 from slimfl.units import from_db, to_db
 
@@ -125,7 +125,7 @@ def _passed(layer: Layer, sinr_db: float, blocks: int, seed: int, number: int) -
     drawn = random.standard_normal((many.length, 2), np.float32).view(np.complex64)[:, 0]
     received += np.float32((noise / 2) ** 0.5) * drawn
     gains = np.ones(many.length, np.float32)
-    _, passed = each_block(many, received, gains, noise)
+    _, passed = decoded_blocks(many, received, gains, noise, each_block=True)
     return int(passed.sum())
 
 
@@ -197,7 +197,6 @@ class WaveformTable:
     """What real symbols did, without sending any."""
 
     modem: Modem
-    certain: bool = False
 
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
         """None where the bits of the messages are not known: all of their blocks must succeed."""
