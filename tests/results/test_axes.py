@@ -106,7 +106,7 @@ def test_the_table_of_time_and_energy_names_presets_and_events(folder):
     from slimfl.report.tables import clocks
 
     [table] = clocks(group(find([folder / "seed0"])))
-    named = {column.heading: column.text(table.rows[0]) for column in table.columns}
+    named = {column.heading: column.shown(table.rows[0]) for column in table.columns}
     lines = lines_of(folder / "seed0")
     assert float(named["time s"]) == pytest.approx(lines[-1]["clock_s"], rel=1e-3)
     computing = sum(line["compute_energy_j"] for line in lines)

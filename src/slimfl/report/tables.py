@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -25,27 +26,86 @@ from slimfl.results.summary import GroupRow, Summary, summarise
 
 NONE = "–"
 
-#: A value for programs: a number, a word, or None.
-Value = Any
+
+# --- how numbers are written; a dash if there is none
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """The given significant digits and all digits before the point, never a power of ten.
+
+    >>> number(1234.6), number(0.01041), number(None)
+    ('1,235', '0.0104', '–')
+    """
+    if value is None:
+        return NONE
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    text = f"{value:#.{digits}g}"
+    return (f"{float(text):.9f}".rstrip("0") if "e" in text else text).rstrip(".")
+
+
+def percent(share: float | None) -> str:
+    """`93.4`, in percent."""
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def plain(value: Any) -> str:
+    """Words and whole numbers as they are, other numbers by `number`."""
+    return str(value) if isinstance(value, str | int) else number(value)
+
+
+def accuracy(row: GroupRow, width: str) -> str:
+    """`84.1 ± 0.3`, in percent, with the deviation over seeds or else over rounds."""
+    mean = row.accuracy_mean(width)
+    return NONE if mean is None else f"{100 * mean:.1f} ± {100 * row.accuracy_deviation(width):.1f}"
+
+
+def rounds(row: GroupRow) -> str:
+    """`20`, or `6/20` while a run is not complete."""
+    done = min(run["rounds_done"] for run in row.runs)
+    asked = row.runs[0]["rounds_asked"]
+    return f"{done}" if all(run["complete"] for run in row.runs) else f"{done}/{asked}"
+
+
+def privacy(run: RunRow) -> str:
+    """Epsilon and its delta; clipping without noise bounds nothing."""
+    if run["privacy"] is None:
+        return NONE
+    epsilon = run["privacy"]["epsilon"]
+    return f"{'unbounded' if epsilon is None else f'{epsilon:.3g}'} ({run['privacy']['delta']:g})"
+
+
+def _spread(values: pd.Series, scale: float = 1, form: str = ".4g", error: str = ".2g") -> str:
+    """Mean and deviation over seeds; a dash unless every seed has a value."""
+    if not len(values) or values.hasnans:
+        return NONE
+    deviation = f" ± {scale * values.std():{error}}" if len(values) > 1 else ""
+    return f"{scale * values.mean():{form}}{deviation}"
+
+
+# --- what a table is
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its heading, what a reader sees, and what a program gets."""
+    """One column: its heading, what a program gets, and what a reader sees."""
 
     heading: str
-    text: Callable[[Any], str]
     key: str
-    value: Callable[[Any], Value] | None = None
-    """By default the text."""
+    value: Callable[[Any], Any]
+    """Of a row: a number, a word, a list or None."""
+    form: Callable[[Any], str] = plain
+    """How the value is written."""
+    text: Callable[[Any], str] | None = None
+    """Of a row, where the value alone does not say it."""
     over: str = ""
     """A heading shared with the neighbours."""
     terminal: bool = True
     """False if it is shown on a page alone, for lack of room."""
 
-    def exact(self, row: Any) -> Value:
-        """The value for programs."""
-        return self.text(row) if self.value is None else self.value(row)
+    def shown(self, row: Any) -> str:
+        """What a reader sees."""
+        return self.text(row) if self.text else self.form(self.value(row))
 
 
 @dataclass(frozen=True)
@@ -74,11 +134,11 @@ class RunTable:
         spans = groupby(self.columns, key=lambda column: column.over)
         return [(over, len(list(same))) for over, same in spans]
 
-    def as_json(self) -> list[dict[str, Value]]:
+    def as_json(self) -> list[dict[str, Any]]:
         """One dictionary per row."""
         return [
             {self.heading: self.name(row), "scene": self.scene(row)}
-            | {column.key: column.exact(row) for column in self.columns}
+            | {column.key: column.value(row) for column in self.columns}
             for row in self.rows
         ]
 
@@ -110,68 +170,8 @@ class RunTable:
             for row in self.rows:
                 if not scene or self.scene(row) == scene:
                     style = "dim" if getattr(row, "computed", False) else ""
-                    table.add_row(self.name(row), *(c.text(row) for c in shown), style=style)
+                    table.add_row(self.name(row), *(c.shown(row) for c in shown), style=style)
         return table
-
-
-# --- how numbers are written; a dash if there is none
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """The given significant digits and all digits before the point, never a power of ten.
-
-    >>> number(1234.6), number(0.01041), number(None)
-    ('1,235', '0.0104', '–')
-    """
-    if value is None:
-        return NONE
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    text = f"{value:#.{digits}g}"
-    return (f"{float(text):.9f}".rstrip("0") if "e" in text else text).rstrip(".")
-
-
-def percent(share: float | None) -> str:
-    """`93.4`, in percent."""
-    return NONE if share is None else f"{100 * share:.1f}"
-
-
-def accuracy(row: GroupRow, width: str) -> str:
-    """`84.1 ± 0.3`, in percent, with the deviation over seeds or else over rounds."""
-    mean = row.accuracy_mean(width)
-    return NONE if mean is None else f"{100 * mean:.1f} ± {100 * row.accuracy_deviation(width):.1f}"
-
-
-def rounds(row: GroupRow) -> str:
-    """`20`, or `6/20` while a run is not complete."""
-    done = min(run["rounds_done"] for run in row.runs)
-    asked = row.runs[0]["rounds_asked"]
-    return f"{done}" if all(run["complete"] for run in row.runs) else f"{done}/{asked}"
-
-
-def converged(row: GroupRow) -> str:
-    """The round, or how many seeds converged."""
-    mean = row.mean("converged_round")
-    if mean is not None:
-        return f"{mean:.0f}"
-    some = sum(run["converged_round"] is not None for run in row.runs)
-    return f"{some} of {len(row.seeds)}" if some else NONE
-
-
-def privacy(run: RunRow) -> str:
-    """Epsilon and its delta; clipping without noise bounds nothing."""
-    if run["privacy"] is None:
-        return NONE
-    epsilon = run["privacy"]["epsilon"]
-    return f"{'unbounded' if epsilon is None else f'{epsilon:.3g}'} ({run['privacy']['delta']:g})"
-
-
-def _spread(values: pd.Series, scale: float = 1, form: str = ".4g", error: str = ".2g") -> str:
-    """Mean and deviation over seeds; a dash unless every seed has a value."""
-    if not len(values) or values.hasnans:
-        return NONE
-    deviation = f" ± {scale * values.std():{error}}" if len(values) > 1 else ""
-    return f"{scale * values.mean():{form}}{deviation}"
 
 
 # --- the tables
@@ -182,16 +182,21 @@ def console_tables(records: Iterable[RunRecord], differences: bool = False) -> l
 
     Args:
         records: The runs.
-        differences: The comparison in place of the closing table: more columns, and differences.
+        differences: Show each accuracy's difference from the first row, and all costs.
     """
     records = list(records)
     groups, summary = by_scene(group(records)), summarise(records)
-    first = comparison(summary) if differences else closing(summary)
-    return [table.console() for table in (first, *clocks(groups), *devices(groups))]
+    tables = [closing(summary, differences), *([costs(summary)] if differences else [])]
+    return [table.console() for table in (*tables, *clocks(groups), *devices(groups))]
 
 
-def closing(summary: Summary) -> RunTable:
-    """The most important results of runs; fits 80 columns with two widths."""
+def closing(summary: Summary, differences: bool = False) -> RunTable:
+    """The most important results of runs; fits 80 columns with two widths.
+
+    Args:
+        summary: The runs.
+        differences: Add each accuracy's difference in points from the first row with that width.
+    """
     rows = summary.groups
     spent = dict.fromkeys(privacy(run) for run in summary.runs if run["privacy"])
     notes = [_caption(rows), *(each.words for each in summary.budgets)]
@@ -200,81 +205,64 @@ def closing(summary: Summary) -> RunTable:
         notes.insert(1, f"differential privacy, epsilon (delta): {', '.join(spent)}")
     segments = range(1, max(row.segments for row in rows) + 1)
 
-    def delivered(row: GroupRow) -> list[float | None]:
-        return [row.mean(f"segments.{s}.delivered_share") for s in segments[: row.segments]]
-
-    columns = [
-        Column("seeds", lambda row: str(len(row.seeds)), "seeds", lambda row: len(row.seeds),
-               terminal=False),
-        Column("\nrounds", rounds, "rounds"),
-        *_accuracies(rows, accuracy),
-        Column("delivered %\nper segment", lambda row: " / ".join(map(percent, delivered(row))),
-               "delivered", delivered),
-        _mean("sent\nJ", "total.energy_j"),
-        Column("conver-\nged in", converged, "converged_round",
-               lambda row: row.mean("converged_round")),
-        _mean("images\nper s", "images_per_s", terminal=False),
-    ]  # fmt: skip
-    return _of_groups("closing", "Final accuracy and what it cost", columns, rows, "\n".join(notes))
-
-
-def comparison(summary: Summary) -> RunTable:
-    """More columns, and each accuracy's difference from the first row in points."""
-    rows = summary.groups
-
-    def with_difference(row: GroupRow, width: str) -> str:
-        own = row.accuracy_mean(width)
+    def compared(row: GroupRow, width: str) -> str:
         first = next(other for other in rows if width in other.widths)
-        base = first.accuracy_mean(width)
-        if own is None or base is None or row is first:
+        own, base = row.accuracy_mean(width), first.accuracy_mean(width)
+        if not differences or own is None or base is None or row is first:
             return accuracy(row, width)
         points = round(100 * (own - base), 1) + 0.0  # no -0.0
         return f"{accuracy(row, width)}\n({points:+.1f})"
 
-    def stacked(heading: str, key: str, *keys: str) -> Column:
-        return Column(
-            heading,
-            lambda row: "\n".join(number(row.mean(each)) for each in keys),
-            key,
-            lambda row: [row.mean(each) for each in keys],
-        )
+    def delivered(row: GroupRow) -> list[float | None]:
+        return [row.mean(f"segments.{s}.delivered_share") for s in segments[: row.segments]]
 
-    def shares(row: GroupRow) -> list[float | None]:
-        return [row.mean(f"segments.{s + 1}.delivered_share") for s in range(row.segments)]
+    def converged(row: GroupRow) -> str:
+        """The round, or how many seeds converged."""
+        mean = row.mean("converged_round")
+        some = sum(run["converged_round"] is not None for run in row.runs)
+        partly = f"{some} of {len(row.seeds)}" if some else NONE
+        return partly if mean is None else f"{mean:.0f}"
 
     columns = [
-        *_accuracies(rows, with_difference),
-        Column("deliv-\nered %", lambda row: "\n".join(map(percent, shares(row))), "delivered",
-               shares),
-        Column("decoded,\ndropped\nMB", lambda row: f"{number(_mb(row, 'decoded'))}\n"
-               f"{number(_mb(row, 'dropped'))}", "decoded_and_dropped_mb",
-               lambda row: [_mb(row, "decoded"), _mb(row, "dropped")]),
-        stacked("energy J\nin all,\nto conv.", "energy_j", "total.energy_j",
-                "until_converged.energy_j"),
-        Column("conver-\nged in\nround", converged, "converged_round",
-               lambda row: row.mean("converged_round")),
-        stacked("to conv.\nW,\nGFLOPS", "until_converged", "until_converged.paper_power_w",
-                "until_converged.paper_gflops"),
+        Column("seeds", "seeds", lambda row: len(row.seeds), terminal=False),
+        Column("\nrounds", "rounds", rounds),
+        *(
+            Column(f"{width}\naccuracy %", f"accuracy.{width}",
+                   partial(GroupRow.accuracy_mean, width=width),
+                   text=partial(compared, width=width))
+            for width in width_names(rows)
+        ),
+        Column("delivered %\nper segment", "delivered", delivered,
+               lambda shares: " / ".join(map(percent, shares))),
+        _mean("sent\nJ", "total.energy_j"),
+        Column("conver-\nged in", "converged_round", lambda row: row.mean("converged_round"),
+               text=converged),
+        _mean("images\nper s", "images_per_s", terminal=False),
     ]  # fmt: skip
-    title = "Comparison; in brackets: difference in points from the first row with that width"
-    return _of_groups("compare", title, columns, rows, _caption(rows))
+    title = "Final accuracy and what it cost"
+    if differences:
+        title += "; in brackets: difference in points from the first row with that width"
+    return _of_groups("closing", title, columns, rows, "\n".join(notes))
 
 
 def costs(summary: Summary) -> RunTable:
     """Costs in total and until convergence; power and computing as in the paper's table VII."""
-    whole, until = "in the whole run", "until convergence"
+    whole, until = "in all", "until\nconvergence"
+
+    def megabytes(row: GroupRow, word: str) -> float:
+        return sum(row.mean(f"segments.{s + 1}.{word}_mb") or 0.0 for s in range(row.segments))
+
     columns = [
         *(
-            Column(f"{word}, MB", partial(_mb_text, word=word), f"{word}_mb",
-                   partial(_mb, word=word), over=whole)
+            Column(f"{word}\nMB", f"{word}_mb", partial(megabytes, word=word), over=whole)
             for word in ("decoded", "dropped")
         ),
-        _mean("airtime, s", "total.airtime_s", over=whole),
+        _mean("airtime\ns", "total.airtime_s", over=whole),
         *(
             _mean(heading, f"{part}.{key}", over=over)
             for part, over in (("total", whole), ("until_converged", until))
-            for heading, key in (("energy, J", "energy_j"), ("power, W", "paper_power_w"),
-                                 ("computing, GFLOPS", "paper_gflops"))
+            for heading, key in (("energy\nJ", "energy_j"), ("power\nW", "paper_power_w"),
+                                 ("computing\nGFLOPS", "paper_gflops"))
         ),
     ]  # fmt: skip
     return _of_groups("cost", "Costs", columns, summary.groups)
@@ -289,21 +277,20 @@ def every_run(summary: Summary) -> RunTable:
             return NONE
         return f"{percent(own['final'])} ± {percent(own['deviation'])} ({percent(own['best'])})"
 
-    widths = width_names(summary.groups)
     columns = [
-        Column("seed", lambda run: str(run["seed"]), "seed"),
-        Column("rounds", lambda run: f"{run['rounds_done']}/{run['rounds_asked']}", "rounds"),
+        Column("seed", "seed", itemgetter("seed")),
+        Column("rounds", "rounds", lambda run: f"{run['rounds_done']}/{run['rounds_asked']}"),
         *(
-            Column(f"{width} accuracy (best), %", partial(best, width=width), f"accuracy.{width}")
-            for width in widths
+            Column(f"{width} accuracy (best), %", f"accuracy.{width}", partial(best, width=width))
+            for width in width_names(summary.groups)
         ),
-        Column("energy, J", lambda run: number(run["total"]["energy_j"]), "energy_j"),
-        Column("converged in round", lambda run: str(run["converged_round"] or NONE), "converged"),
-        Column("refused updates", lambda run: str(run["refused"]), "refused"),
-    ]  # fmt: skip
+        Column("energy, J", "energy_j", lambda run: run["total"]["energy_j"]),
+        Column("converged in round", "converged", itemgetter("converged_round")),
+        Column("refused updates", "refused", itemgetter("refused")),
+    ]
     if any(run["privacy"] for run in summary.runs):
-        columns.append(Column("epsilon (delta)", privacy, "privacy"))
-    return RunTable("run", "Every run", lambda run: str(run["method"]), columns, summary.runs)
+        columns.append(Column("epsilon (delta)", "privacy", privacy))
+    return RunTable("run", "Every run", itemgetter("method"), columns, summary.runs)
 
 
 def clocks(groups: Iterable[Group]) -> list[RunTable]:
@@ -316,16 +303,16 @@ def clocks(groups: Iterable[Group]) -> list[RunTable]:
     def column(heading: str, key: str) -> Column:
         return Column(
             heading,
-            lambda row: _spread(row[1][key].astype(float)),
             key,
             lambda row: row[1][key].mean(skipna=False),
+            text=lambda row: _spread(row[1][key].astype(float)),
         )
 
     columns = [
         column("time s", "clock_s"),
         column("sending J", "sending_j"),
         column("computing J", "computing_j"),
-        Column("counted by", lambda row: energy_words(row[0].runs), "counted_by"),
+        Column("counted by", "counted_by", lambda row: energy_words(row[0].runs)),
         column("first empty", "first_empty"),
         column("half empty", "half_empty"),
     ]
@@ -352,8 +339,9 @@ def devices(groups: Iterable[Group]) -> list[RunTable]:
     columns = [_shares(why, partial(missing, why=why)) for why in reasons]
     never = Column(
         "never heard, devices",
-        lambda row: f"{pd.Series([one.never_heard for one in row[1]]).mean():.3g}",
         "never_heard",
+        lambda row: float(pd.Series([one.never_heard for one in row[1]]).mean()),
+        "{:.3g}".format,
     )
     title = "Missing, % of the times a device was asked"
     tables = [RunTable("missing", title, name, [*columns, never], known)]
@@ -371,8 +359,8 @@ def devices(groups: Iterable[Group]) -> list[RunTable]:
 
     if rows:
         columns = [_shares(kind, partial(own, kind=kind)) for kind in kinds]
-        width = Column("width", lambda row: str(row[2]), "width")
         title = "Accuracy % on the devices' own data"
+        width = Column("width", "width", itemgetter(2))
         tables.append(RunTable("fairness", title, name, [width, *columns], rows))
     return tables
 
@@ -388,36 +376,17 @@ def _of_groups(
     return RunTable(key, title, lambda row: row.name, columns, rows, caption, lambda row: row.scene)
 
 
-def _accuracies(rows: Sequence[GroupRow], text: Callable[..., str]) -> list[Column]:
-    return [
-        Column(f"{width}\naccuracy %", partial(text, width=width), f"accuracy.{width}",
-               partial(GroupRow.accuracy_mean, width=width))
-        for width in width_names(rows)
-    ]  # fmt: skip
-
-
 def _mean(heading: str, key: str, *, over: str = "", terminal: bool = True) -> Column:
-    def value(row: GroupRow) -> float | None:
-        return row.mean(key)
-
-    return Column(heading, lambda row: number(value(row)), key, value, over, terminal)
-
-
-def _mb(row: GroupRow, word: str) -> float:
-    return sum(row.mean(f"segments.{s + 1}.{word}_mb") or 0.0 for s in range(row.segments))
-
-
-def _mb_text(row: GroupRow, word: str) -> str:
-    return number(_mb(row, word))
+    return Column(heading, key, lambda row: row.mean(key), over=over, terminal=terminal)
 
 
 def _shares(heading: str, values: Callable[[Any], pd.Series]) -> Column:
     """Percentages over the seeds."""
     return Column(
         heading,
-        lambda row: _spread(values(row), 100, ".1f", ".1f"),
         heading,
         lambda row: None if not len(values(row)) else float(values(row).mean()),
+        text=lambda row: _spread(values(row), 100, ".1f", ".1f"),
     )
 
 

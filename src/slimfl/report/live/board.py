@@ -154,7 +154,7 @@ class Reader:
                 changed = True
                 rounds, now = run.published
                 now = now | {"asked": run.record.experiment.rounds if run.record else "?"}
-                cells = [[column.exact(now), column.text(now)] for column in table]
+                cells = [[column.value(now), column.shown(now)] for column in table]
                 points = max(FEWEST, POINTS // (len(runs) * max(1, len(rounds.accuracy))))
                 yield event("run", now | {"cells": cells} | rounds.curves(now["tested"], points))
         if changed:

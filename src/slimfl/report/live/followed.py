@@ -6,7 +6,9 @@ import hashlib
 import os
 from array import array
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -212,36 +214,26 @@ def columns(records: Sequence[RunRecord]) -> list[Column]:
     """The table of the page; each row is what `Followed` publishes, with the rounds asked for."""
     widths = sorted({w for each in records for w in each.experiment.model.widths})
 
-    def of_width(name: str) -> Column:
-        def value(now: dict[str, Any]) -> float | None:
-            found: float | None = now["accuracy"].get(name)
-            return found
+    segments = range(max((len(each.experiment.model.widths) for each in records), default=0))
 
-        return Column(
-            f"accuracy % {name}", lambda now: percent(value(now)), f"accuracy.{name}", value
-        )
+    def accuracy(now: dict[str, Any], width: float) -> float | None:
+        found: float | None = now["accuracy"].get(f"{width}x")
+        return found
 
-    def of_segment(index: int) -> Column:
-        def value(now: dict[str, Any]) -> float | None:
-            found: float | None = (now["delivered"] + [None] * len(widths))[index]
-            return found
+    def delivered(now: dict[str, Any], segment: int) -> float | None:
+        found: list[float | None] = now["delivered"]
+        return found[segment] if segment < len(found) else None
 
-        heading, key = f"delivered % segment\u00a0{index + 1}", f"delivered.{index + 1}"
-        return Column(heading, lambda now: percent(value(now)), key, value)
-
-    def of_sum(heading: str, key: str) -> Column:
-        return Column(heading, lambda now: number(now[key]), key, lambda now: now[key])
-
-    segments = max((len(each.experiment.model.widths) for each in records), default=0)
     return [
-        Column("rounds", lambda now: f"{now['rounds']} / {now['asked']}", "rounds",
-               lambda now: now["rounds"]),
-        *(of_width(f"{width}x") for width in widths),
-        *map(of_segment, range(segments)),
-        of_sum("computing s", "compute_s"),
-        of_sum("airtime s", "airtime_s"),
-        of_sum("energy J", "energy_j"),
-        of_sum("sent MB", "sent_mb"),
+        Column("rounds", "rounds", itemgetter("rounds"),
+               text=lambda now: f"{now['rounds']} / {now['asked']}"),
+        *(Column(f"accuracy % {width}x", f"accuracy.{width}x", partial(accuracy, width=width),
+                 percent) for width in widths),
+        *(Column(f"delivered % segment\u00a0{i + 1}", f"delivered.{i + 1}",
+                 partial(delivered, segment=i), percent) for i in segments),
+        *(Column(heading, key, itemgetter(key), number)
+          for heading, key in (("computing s", "compute_s"), ("airtime s", "airtime_s"),
+                               ("energy J", "energy_j"), ("sent MB", "sent_mb"))),
     ]  # fmt: skip
 
 

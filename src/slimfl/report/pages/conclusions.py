@@ -7,10 +7,11 @@ that is not better than guessing has not learned yet and is not ranked.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from slimfl.methods.names import title
-from slimfl.report.tables import NONE, Column, RunTable, number, percent, rounds
+from slimfl.report.tables import NONE, Column, RunTable, number, percent, rounds, width_names
 from slimfl.results.rules import ERRORS, LAST
 from slimfl.results.statistics import Paired, paired
 from slimfl.results.summary import GroupRow, Summary
@@ -222,19 +223,22 @@ def _and(names: list[str]) -> str:
 def overview(summary: Summary) -> RunTable:
     """One row per setting: who leads at each width, and what SlimFL saves on the air."""
     ranked = {(each.scene, each.width): each for each in rankings(summary)}
-    widths = sorted({width for _, width in ranked}, key=lambda name: float(name[:-1]))
-    columns = [
-        Column(f"{width}: most accurate", lambda scene, w=width: _leader(ranked.get((scene, w))),  # type: ignore[misc]
-               f"best.{width}")
-        for width in widths
-    ]  # fmt: skip
-    ratio = Column(
-        "energy without SlimFL",
-        lambda scene: _energy_ratio([row for row in summary.groups if row.scene == scene]),
-        "energy_ratio",
-    )
     scenes = list(dict.fromkeys(row.scene for row in summary.groups))
-    return RunTable("overview", "All settings", str, [*columns, ratio], scenes, heading="setting")
+
+    def leader(scene: str, width: str) -> str:
+        return _leader(ranked.get((scene, width)))
+
+    def ratio(scene: str) -> str:
+        return _energy_ratio([row for row in summary.groups if row.scene == scene])
+
+    columns = [
+        *(
+            Column(f"{width}: most accurate", f"best.{width}", partial(leader, width=width))
+            for width in width_names(summary.groups)
+        ),
+        Column("energy without SlimFL", "energy_ratio", ratio),
+    ]
+    return RunTable("overview", "All settings", str, columns, scenes, heading="setting")
 
 
 def _leader(ranking: Ranking | None) -> str:
