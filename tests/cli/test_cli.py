@@ -236,7 +236,7 @@ WRONG = {
         "--engine flower",
     ),
     "own data": (("run", "--engine", "flower", "--set", "data.partition=own"), "--superlink"),
-    "measured gains": (("run", "--set", "radio.gains=measured"), "engine flower"),
+    "measured gains": (("run", "--set", "radio.gains=measured"), 'engine = "flower"'),
     "noise without a norm": (("run", "--set", "privacy.noise_multiplier=1"), "clip_norm"),
     "kit": (("deploy", "up", "."), "slimfl deploy init"),
 }

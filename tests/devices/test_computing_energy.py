@@ -13,7 +13,7 @@ from slimfl.devices.computing_energy import (
     presets_used,
 )
 from slimfl.errors import RequestError
-from slimfl.experiment.sections.time import EnergyPreset
+from slimfl.experiment.sections.rounds import EnergyPreset
 from slimfl.nn import build, multiply_adds
 
 

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_validator
 
 from slimfl.errors import RequestError
 from slimfl.experiment.naming import module_of
-from slimfl.experiment.sections import (
+from slimfl.experiment.sections.learning import DataSection, ModelSection, TrainingSection
+from slimfl.experiment.sections.population import PopulationSection
+from slimfl.experiment.sections.radio import MOST_RATE, RadioSection
+from slimfl.experiment.sections.rounds import (
     CallbackSection,
-    DataSection,
     EnergySection,
     FederationSection,
     FlowerSection,
-    ModelSection,
-    PopulationSection,
     PrivacySection,
-    RadioSection,
-    Section,
     ServerSection,
     StageSection,
     TimeSection,
-    TrainingSection,
 )
-from slimfl.experiment.sections.radio import MOST_RATE
-from slimfl.experiment.sections.section import OWN, Own, Part
+from slimfl.experiment.sections.section import OWN, Need, Own, Part, Section
 
 if TYPE_CHECKING:
     from slimfl.runs.callbacks import Callback
@@ -43,6 +39,9 @@ NAMES = (
     "callbacks",
     "stages",
 )
+
+#: Modes of the clock with common rounds.
+SYNCHRONOUS = ("wait-for-all", "deadline", "first", "over-commit")
 
 
 class Experiment(Section):
@@ -84,6 +83,40 @@ class Experiment(Section):
     energy: EnergySection = Field(default_factory=EnergySection)
     privacy: PrivacySection = Field(default_factory=PrivacySection)
     flower: FlowerSection = Field(default_factory=FlowerSection)
+    needs: ClassVar = (
+        Need("data.partition", {"engine": ("flower",)}, of=("own",)),
+        Need("radio.gains", {"engine": ("flower",)}, of=("measured",)),
+        Need(
+            "radio.downlink_missed", {"engine": ("auto", "torch", "native")}, of=("own-model",),
+            why="devices of the flower engine keep no model",
+        ),
+        Need("radio.split", {"time.mode": SYNCHRONOUS}, of=("learned",),
+             why="it learns round by round"),
+        Need(
+            "federation.absent", {"time.mode": SYNCHRONOUS, "privacy.clip_norm": (None,)},
+            of=("stale",),
+            why="an earlier update stands in for one of a common round, and would need noise again",
+        ),
+        Need(
+            "federation.absent", {"federation.average": ("uniform",), "privacy.clip_norm": (None,)},
+            of=("old", "zero"),
+            why="the number of samples of an absent device, and the noise it needs, are unknown",
+        ),
+        Need(
+            "time.buffer_counts", {"federation.absent": ("skip",)}, of=("arrivals",),
+            why="all others count uploads that were lost",
+        ),
+        Need(
+            "privacy.clip_norm",
+            {"time.mode": ("wait-for-all",), "federation.average": ("uniform",)},
+            why="the time and the weight of a device would reveal its number of samples",
+        ),
+        Need(
+            "time.mode", {"radio.downlink": ("perfect",), "radio.users_per_slot": (1,)},
+            of=("asynchronous",),
+            why="asynchronous devices have no common rounds",
+        ),
+    )  # fmt: skip
 
     @classmethod
     def read(cls, source: Path | str | dict[str, Any], **changes: Any) -> Experiment:
@@ -233,82 +266,7 @@ class Experiment(Section):
         return self
 
     @model_validator(mode="after")
-    def _only_in_a_deployment(self) -> Experiment:
-        for key, value in (("data.partition", "own"), ("radio.gains", "measured")):
-            section, _, name = key.partition(".")
-            if getattr(getattr(self, section), name) == value and self.engine != "flower":
-                raise ValueError(f'{key} = "{value}" needs real devices; use the engine flower')
-        return self
-
-    @model_validator(mode="after")
-    def _own_models_are_kept_here(self) -> Experiment:
-        if self.radio.downlink_missed == "own-model" and self.engine == "flower":
-            raise ValueError(
-                'radio.downlink_missed = "own-model" needs an engine in this process: devices of '
-                "the flower engine keep no model; use engine auto, torch or native"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _split_per_device_of_rayleigh_links(self) -> Experiment:
-        if self.radio.split == "learned" and self.time.mode == "asynchronous":
-            raise ValueError(
-                'radio.split = "learned" learns round by round; choose another time.mode than '
-                '"asynchronous", or radio.split = "per-device"'
-            )
-        if self.radio.split == "per-device" and self.radio.gains == "measured":
-            raise ValueError(
-                'radio.split = "per-device" needs the mean gain, which is unknown if devices '
-                "measure their own; give one split for all devices"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _absent_devices_are_counted_alike(self) -> Experiment:
-        if self.federation.absent == "stale":
-            if self.time.mode == "asynchronous" or self.privacy.clip_norm is not None:
-                raise ValueError(
-                    'federation.absent = "stale" needs common rounds and no privacy: asynchronous '
-                    "devices have no round for which an earlier update could stand in, and an "
-                    "update that is used again would need noise again; take federation.absent = "
-                    '"skip"'
-                )
-        elif self.federation.absent != "skip" and (
-            self.federation.average == "samples" or self.privacy.clip_norm is not None
-        ):
-            raise ValueError(
-                "federation.absent needs federation.average = uniform and no privacy: the number "
-                "of samples of an absent device, and the noise it needs, are unknown"
-            )
-        elif (
-            self.federation.absent != "skip"
-            and self.time.mode == "asynchronous"
-            and self.time.buffer_counts == "arrivals"
-        ):
-            raise ValueError(
-                f'federation.absent = "{self.federation.absent}" counts uploads that were lost, '
-                'and time.buffer_counts = "arrivals" does not; take time.buffer_counts = "uploads" '
-                'or federation.absent = "skip"'
-            )
-        return self
-
-    @model_validator(mode="after")
     def _time_suits_the_rest(self) -> Experiment:
-        if self.time.mode != "wait-for-all" and self.privacy.clip_norm is not None:
-            raise ValueError(
-                'privacy needs time.mode = "wait-for-all": the time that a device takes depends on '
-                "its number of samples, and so would the choice of devices"
-            )
-        if self.time.mode == "asynchronous" and self.radio.downlink == "lossy":
-            raise ValueError(
-                'radio.downlink = "lossy" is decided once per round, but asynchronous devices have '
-                "no common rounds; choose another time.mode"
-            )
-        if self.time.mode == "asynchronous" and self.radio.users_per_slot > 1:
-            raise ValueError(
-                "radio.users_per_slot = 2 pairs the devices of a round, but asynchronous devices "
-                "have no common rounds; choose another time.mode, or radio.users_per_slot = 1"
-            )
         if self.time.mode == "asynchronous" and self.radio.changes_with_memory is not None:
             key, without = self.radio.changes_with_memory
             raise ValueError(
@@ -322,15 +280,6 @@ class Experiment(Section):
                     f"time.{key} is {wanted} and there are {self.federation.devices} devices; "
                     f"give at most {self.federation.devices}"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _equal_devices_in_private(self) -> Experiment:
-        if self.privacy.clip_norm is not None and self.federation.average == "samples":
-            raise ValueError(
-                "privacy needs federation.average = uniform: otherwise the weight of a device "
-                "would reveal its number of samples"
-            )
         return self
 
 

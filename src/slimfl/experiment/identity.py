@@ -11,7 +11,8 @@ import json
 from typing import Any
 
 from slimfl.experiment.experiment import Experiment
-from slimfl.experiment.sections import FederationSection, Section
+from slimfl.experiment.sections.rounds import FederationSection
+from slimfl.experiment.sections.section import Section
 
 #: What no round depends on: where a run computes, who watches it, how often it is saved, when it
 #: ends, and how long it waits. The evaluation interval is not listed, as it affects the metrics.

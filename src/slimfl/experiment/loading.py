@@ -22,7 +22,7 @@ from slimfl.errors import RequestError
 from slimfl.experiment.experiment import NAMES, Experiment
 from slimfl.experiment.mistakes import choices_of, field_of, reject, sentence, shortened
 from slimfl.experiment.naming import module_of
-from slimfl.experiment.sections import Section
+from slimfl.experiment.sections.section import Section
 
 #: Maximum size of a file, and maximum number of experiments in one request.
 MOST_BYTES, MOST_EXPERIMENTS = 1 << 20, 10_000

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import Experiment
-from slimfl.experiment.sections import Section
+from slimfl.experiment.sections.section import Section
 from slimfl.experiment.short_names import HINTS, meant
 
 #: Maximum length of a text (a path), depth of nested lists, and number of values.

@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from slimfl.experiment.experiment import Experiment
-from slimfl.experiment.sections import Section
 from slimfl.experiment.sections.population import DeviceClass
+from slimfl.experiment.sections.section import Section
 
 #: Section of the keys that are in none.
 TOP = "experiment"

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slimfl.experiment.sections.model import MOST_WIDTHS
+from slimfl.experiment.sections.learning import MOST_WIDTHS
 from slimfl.nn.layers import SlimConv2d, SlimLinear, average_pool
 from slimfl.nn.norms import SlimBatchNorm2d
 from slimfl.nn.widths import active_width, channels_at

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
 from slimfl.experiment.identity import round_identity
-from slimfl.experiment.sections import Section
+from slimfl.experiment.sections.section import Section
 from slimfl.extras import require
 from slimfl.files import read_regular_text, write_atomically
 from slimfl.nn import Vector

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pydantic
 from pydantic import (
@@ -15,18 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from slimfl.experiment.sections.section import Count, Fraction, Positive, Section
-
-#: The quantities of a device class; each is a number, a list, or a distribution.
-QUANTITIES = (
-    "max_width",
-    "macs_per_s",
-    "battery_j",
-    "availability",
-    "distance_m",
-    "power_dbm",
-    "data_share",
-)
+from slimfl.experiment.sections.section import GIVEN, Count, Fraction, Need, Positive, Section
 
 #: The minimum and maximum of every quantity.
 LIMITS: dict[str, tuple[float, float]] = {
@@ -38,6 +27,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     "power_dbm": (-300.0, 300.0),
     "data_share": (1e-9, 1e9),
 }
+#: The quantities of a device class; each is a number, a list, or a distribution.
+QUANTITIES = tuple(LIMITS)
 
 Number = Annotated[float, Field(ge=-1e21, le=1e21)]
 
@@ -234,6 +225,10 @@ class PopulationSection(Section):
     """The widest width of `width = "fixed"`."""
     grow_every: Count = 10
     """Rounds until the next width of `width = "growing"`."""
+    needs: ClassVar = (
+        Need("fixed_width", {"width": ("fixed",)}),
+        Need("width", {"fixed_width": GIVEN}, of=("fixed",)),
+    )
 
     @model_validator(mode="after")
     def _shares_sum_to_one(self) -> Self:
@@ -266,8 +261,6 @@ class PopulationSection(Section):
                 "population.correlations needs classes or a preset with random values; add them or "
                 "omit the correlations"
             )
-        if (self.width == "fixed") != (self.fixed_width is not None):
-            raise ValueError('population.width = "fixed" and population.fixed_width go together')
         return self
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, field_validator, model_validator
 
-from slimfl.experiment.sections.decoder_table import read_table
 from slimfl.experiment.sections.section import (
+    GIVEN,
     Fraction,
+    Need,
     Part,
     Positive,
     PowerDbm,
@@ -18,6 +19,7 @@ from slimfl.experiment.sections.section import (
     Section,
     at_least,
 )
+from slimfl.files import read_regular
 from slimfl.units import to_db
 
 #: Maximum bit/s/Hz of all segments in one message; the gain it needs is 2 to that power.
@@ -25,6 +27,34 @@ MOST_RATE = 400.0
 
 #: The paper's channels, calibrated on its table VI: they differ only in the noise power.
 CHANNELS: dict[str, float] = {"good": -51.0, "poor": -40.0}
+
+
+#: Maximum size of a decoder table.
+MOST_BYTES, MOST_ROWS = 1 << 18, 2000
+
+
+def _read_table(path: Path) -> tuple[tuple[float, ...], ...]:
+    """The rows of a CSV file, g P/c in dB and a probability per message; a heading may be first."""
+    try:
+        lines = read_regular(path, MOST_BYTES).decode().splitlines()
+    except FileNotFoundError:
+        raise ValueError(f"there is no decoder table {path}; give the path of a CSV file") from None
+    except (OSError, ValueError):
+        raise ValueError(f"the decoder table {path} cannot be read; give a CSV file") from None
+    filled = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    rows = []
+    for place, (number, line) in enumerate(filled):
+        try:
+            rows.append(tuple(float(part) for part in line.split(",")))
+        except ValueError:
+            if place:
+                raise ValueError(
+                    f"line {number} of the decoder table {path} is not a list of numbers separated "
+                    "by commas; correct it"
+                ) from None
+    if not 1 <= len(rows) <= MOST_ROWS:
+        raise ValueError(f"the decoder table {path} must have from 1 to {MOST_ROWS} rows")
+    return tuple(rows)
 
 
 class RadioSection(Section):
@@ -217,75 +247,60 @@ class RadioSection(Section):
 
     @field_validator("decoder_table", mode="before")
     @classmethod
-    def _read_table(cls, table: Any) -> Any:
-        return read_table(Path(table)) if isinstance(table, str | Path) else table
+    def _from_file(cls, table: Any) -> Any:
+        return _read_table(Path(table)) if isinstance(table, str | Path) else table
+
+    needs: ClassVar = (
+        Need("fading_correlation", {"fading_process": ("ar1",)}),
+        Need("doppler_hz", {"fading_process": ("ar1", "jakes")}),
+        Need("fading_process", {"doppler_hz": GIVEN}, of=("jakes",)),
+        Need("decoder_table", {"decoder": ("table",)}),
+        Need("codeword_symbols", {"decoder": ("normal",)}),
+        Need("residual_interference", {"multiplexing": ("superposition",)}),
+        Need("downlink_missed", {"downlink": ("lossy",)}),
+        Need("split_objective", {"split": ("per-device", "learned")}, of=("weighted",)),
+        Need(
+            "fading",
+            {"fading_process": ("independent",), "max_attempts": (1,), "users_per_slot": (1,),
+             "gains": ("drawn",), "downlink": ("perfect",)},
+            of=("tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"),
+        ),
+        Need(
+            "users_per_slot",
+            {"multiplexing": ("superposition",), "decoder": ("outage",), "max_attempts": (1,),
+             "gains": ("drawn",)},
+        ),
+        Need(
+            "split",
+            {"fading": ("rayleigh",), "decoder": ("outage",), "multiplexing": ("superposition",),
+             "residual_interference": (0,), "max_attempts": (1,)},
+            of=("per-device", "learned"),
+            why="one split for all devices has no such limits",
+        ),
+        Need("split", {"gains": ("drawn",)}, of=("per-device",), why="it follows the mean gain"),
+        Need(
+            "model",
+            {"multiplexing": ("superposition",), "decoder": ("outage",), "users_per_slot": (1,),
+             "max_attempts": (1,), "fading": ("rayleigh", "none", "rician", "nakagami")},
+            of=("rate-adaptive",),
+            why="every device sends alone, at exactly the rate that its gain lets through",
+        ),
+        Need(
+            "gains",
+            {"max_attempts": (1,), "fading_process": ("independent",)},
+            of=("measured",),
+            why="there is one gain per round",
+        ),
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _parts_fit(self) -> RadioSection:
-        """Refuse keys that contradict each other, with the one to change."""
-        correlated, has_doppler = self.fading_process != "independent", self.doppler_hz is not None
+        """Refuse what no list of values can say, with the key to change."""
         given = self.fading_correlation is not None
-        if (given or has_doppler) and not correlated:
-            raise ValueError(
-                'radio.fading_correlation and radio.doppler_hz need radio.fading_process = "ar1" '
-                'or "jakes"'
-            )
-        if self.fading_process == "jakes" and (given or not has_doppler):
-            raise ValueError(
-                'radio.fading_process = "jakes" needs radio.doppler_hz, without '
-                "radio.fading_correlation"
-            )
-        if self.fading_process == "ar1" and given == has_doppler:
+        if self.fading_process == "ar1" and given == (self.doppler_hz is not None):
             raise ValueError(
                 'radio.fading_process = "ar1" needs radio.fading_correlation or radio.doppler_hz, '
                 "one of them"
-            )
-        if self.decoder_table is not None and self.decoder != "table":
-            raise ValueError('radio.decoder_table needs radio.decoder = "table"')
-        if self.has_symbols:
-            self._symbols_fit()
-        if self.frequency_selective and (
-            correlated
-            or self.max_attempts > 1
-            or self.users_per_slot == 2
-            or self.gains == "measured"
-            or self.downlink == "lossy"
-            or self.model == "rate-adaptive"
-        ):
-            raise ValueError(
-                f"radio.fading = {self.fading!r} needs independent rounds, one attempt, one device "
-                "per slot, drawn gains, a perfect downlink and the outage model"
-            )
-        if self.codeword_symbols is not None and self.decoder != "normal":
-            raise ValueError('radio.codeword_symbols needs radio.decoder = "normal"')
-        if self.path_loss in ("umi", "uma") and not 10 <= self.distance_m <= 5000:
-            raise ValueError(
-                f"radio.path_loss = {self.path_loss!r} is valid for a radio.distance_m from 10 to "
-                "5000"
-            )
-        if self.path_loss in ("umi", "uma") and not 0.5e9 <= self.carrier_hz <= 100e9:
-            raise ValueError(
-                f"radio.path_loss = {self.path_loss!r} is valid for a radio.carrier_hz from 0.5e9 "
-                "to 100e9"
-            )
-        if self.residual_interference and self.multiplexing != "superposition":
-            raise ValueError(
-                "radio.residual_interference applies only to superposition; set it to 0, or "
-                'radio.multiplexing to "superposition"'
-            )
-        if self.users_per_slot == 2 and (
-            self.multiplexing != "superposition"
-            or self.decoder != "outage"
-            or self.max_attempts > 1
-            or self.gains == "measured"
-        ):
-            raise ValueError(
-                "radio.users_per_slot = 2 needs superposition, the outage decoder, one attempt "
-                "and drawn gains"
-            )
-        if self.downlink_missed != "sits-out" and self.downlink == "perfect":
-            raise ValueError(
-                f'radio.downlink_missed = "{self.downlink_missed}" needs radio.downlink = "lossy"'
             )
         if self.area_radius_m is not None and not self.speed_m_s:
             raise ValueError("radio.area_radius_m needs a radio.speed_m_s above 0")
@@ -293,33 +308,29 @@ class RadioSection(Section):
             raise ValueError(
                 'radio.rates = "by-size" needs one radio.spectral_efficiency, the mean of all'
             )
-        alone = (self.fading, self.decoder, self.multiplexing) == (
-            "rayleigh",
-            "outage",
-            "superposition",
-        )
-        if self.split_for_each_device and not (
-            alone
-            and not self.has_shadowing
-            and not self.residual_interference
-            and self.max_attempts == 1
-        ):
+        if self.split_for_each_device and self.has_shadowing:
             raise ValueError(
-                f'radio.split = "{self.split}" needs Rayleigh fading, radio.shadowing_db = 0 (umi '
-                "and uma have shadowing of their own), the outage decoder, superposition, perfect "
-                "cancellation and one attempt; set these, or give one split for all devices"
+                f'radio.split = "{self.split}" needs radio.shadowing_db = 0 (umi and uma have '
+                "shadowing of their own)"
             )
-        if self.split_objective == "weighted" and not self.split_for_each_device:
-            raise ValueError(
-                'radio.split_objective = "weighted" needs radio.split = "per-device" or "learned"'
-            )
-        if self.model == "rate-adaptive":
-            self._every_upload_arrives()
-        if self.gains == "measured" and (self.max_attempts > 1 or correlated):
-            raise ValueError(
-                'radio.gains = "measured" gives one gain per round; leave radio.max_attempts and '
-                "radio.fading_process at their defaults"
-            )
+        if self.path_loss in ("umi", "uma"):
+            for key, low, high in (("distance_m", 10, 5000), ("carrier_hz", 0.5e9, 100e9)):
+                if not low <= getattr(self, key) <= high:
+                    raise ValueError(
+                        f'radio.path_loss = "{self.path_loss}" is valid for a radio.{key} from '
+                        f"{low:g} to {high:g}"
+                    )
+        if self.has_symbols:
+            if self.split == "optimal-numeric" or (self.residual_interference and not self.split):
+                raise ValueError(
+                    f'radio.decoder = "{self.decoder}" would make symbols for every split that is '
+                    "tried; give radio.split as numbers"
+                )
+            if self.bits_per_parameter != 32 or self.accounting != "true":
+                raise ValueError(
+                    f'radio.decoder = "{self.decoder}" sends parameters as they are; leave '
+                    'radio.bits_per_parameter at 32 and radio.accounting at "true"'
+                )
         return self
 
     @property
@@ -360,39 +371,6 @@ class RadioSection(Section):
         return self.decoder == "waveform" or (
             self.decoder == "table" and self.decoder_table is None
         )
-
-    def _every_upload_arrives(self) -> None:
-        """Refuse what has no meaning if the rate follows the gain."""
-        for key, value in (
-            ("multiplexing", "superposition"),
-            ("decoder", "outage"),
-            ("users_per_slot", 1),
-            ("max_attempts", 1),
-        ):
-            if getattr(self, key) != value:
-                needed = f'"{value}"' if isinstance(value, str) else value
-                raise ValueError(
-                    f'radio.model = "rate-adaptive" needs radio.{key} = {needed}: every device '
-                    "sends alone, at exactly the rate that Shannon's formula lets through"
-                )
-
-    def _symbols_fit(self) -> None:
-        """Refuse what symbols cannot be made for."""
-        if self.split == "optimal-numeric" or (self.residual_interference and not self.split):
-            raise ValueError(
-                f"radio.decoder = {self.decoder!r} would make symbols for every split that is "
-                "tried; give radio.split as numbers"
-            )
-        if self.model == "rate-adaptive":
-            raise ValueError(
-                f'radio.decoder = {self.decoder!r} needs radio.model = "outage": a rate that '
-                "follows the gain has no fixed code"
-            )
-        if self.bits_per_parameter != 32 or self.accounting != "true":
-            raise ValueError(
-                f"radio.decoder = {self.decoder!r} sends parameters as they are; leave "
-                'radio.bits_per_parameter at 32 and radio.accounting at "true"'
-            )
 
     @property
     def noise(self) -> float:

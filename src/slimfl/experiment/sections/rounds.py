@@ -1,16 +1,19 @@
-"""`[federation]`, `[server]` and `[privacy]`: who trains, and what is made of what arrives."""
+"""The sections about rounds: who trains, what is merged and when, what it costs, who watches."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from slimfl.experiment.sections.section import (
+    GIVEN,
     BelowOne,
     Count,
     Fraction,
+    Need,
     Positive,
+    Seconds,
     Section,
     at_least,
 )
@@ -93,10 +96,110 @@ class PrivacySection(Section):
     from the seed, so a run can be repeated, and whoever knows the seed can take the noise off
     again."""
 
-    @model_validator(mode="after")
-    def _noise_needs_a_norm(self) -> PrivacySection:
-        if self.noise_multiplier > 0 and self.clip_norm is None:
-            raise ValueError("privacy.noise_multiplier needs privacy.clip_norm; give both")
-        if 0 < self.noise_multiplier < 1e-3:
-            raise ValueError("privacy.noise_multiplier must be 0 or at least 0.001")
-        return self
+    needs: ClassVar = (Need("noise_multiplier", {"clip_norm": GIVEN}),)
+
+    @field_validator("noise_multiplier")
+    @classmethod
+    def _none_or_some(cls, multiplier: float) -> float:
+        if 0 < multiplier < 1e-3:
+            raise ValueError("must be 0 or at least 0.001")
+        return multiplier
+
+
+#: Virtual seconds; the limits are beyond those of any real device.
+VirtualSeconds = Annotated[float, Field(gt=0, le=1e9), at_least(1e-9)]
+
+#: The presets of computing energy; `slimfl.devices.computing_energy` has their numbers.
+EnergyPreset = Literal["none", "horowitz-45nm", "kappa-1e-28", "kappa-1e-27", "raspberry-pi-4"]
+
+
+class TimeSection(Section):
+    """The virtual clock: how long a round lasts, and which devices finish in time."""
+
+    mode: Literal["wait-for-all", "deadline", "first", "over-commit", "asynchronous"] = (
+        "wait-for-all"
+    )
+    """When the server merges: after all devices; at `deadline_s`; after the `first` updates; after
+    as many as `federation.participation` says, of `over_commit` times as many devices asked; or,
+    asynchronously, whenever a segment's `buffer` is full."""
+    deadline_s: VirtualSeconds | None = None
+    """When the server stops listening; required by `deadline`, optional with `first` and
+    `over-commit`."""
+    first: Count | None = None
+    """Number of updates that a round waits for with `mode = "first"`."""
+    over_commit: Annotated[float, Field(ge=1, le=1000)] = 1.3
+    """Number of devices asked per device needed, with `mode = "over-commit"`."""
+    concurrency: Count | None = None
+    """Number of devices that work at the same time in asynchronous mode; absent: the share
+    `federation.participation` of all devices."""
+    buffer: Count | None = None
+    """Number of uploads after which a segment is merged in asynchronous mode; absent: the value
+    of `concurrency`."""
+    buffer_counts: Literal["uploads", "arrivals"] = "uploads"
+    """What takes a place in a segment's buffer: every upload that should contain it, or only those
+    that arrive."""
+    staleness_exponent: Annotated[float, Field(ge=0, le=10)] = 0.5
+    """A stale change is weighted by 1 / (1 + staleness) to this power; with 0, all are equal."""
+    download_bits_per_s: Annotated[float, Field(gt=0, le=1e15), at_least(1e-3)] | None = None
+    """Rate of the downlink; absent: the download takes no time, as in the paper."""
+
+    needs: ClassVar = (
+        Need("deadline_s", {"mode": ("deadline", "first", "over-commit")}),
+        Need("first", {"mode": ("first",)}),
+        Need("over_commit", {"mode": ("over-commit",)}),
+        *(
+            Need(key, {"mode": ("asynchronous",)})
+            for key in ("concurrency", "buffer", "buffer_counts", "staleness_exponent")
+        ),
+        Need("mode", {"deadline_s": GIVEN}, of=("deadline",)),
+        Need("mode", {"first": GIVEN}, of=("first",)),
+    )
+
+
+class EnergySection(Section):
+    """How much energy computing and sending cost a device."""
+
+    preset: EnergyPreset = "horowitz-45nm"
+    """Computing energy of devices whose class names no preset of its own. Presets differ by two
+    orders of magnitude; ratios between widths do not."""
+    amplifier_efficiency: Annotated[float, Field(gt=0, le=1), at_least(1e-3)] = 1.0
+    """Radiated power divided by the power that the amplifier draws; with 1, only radiated energy
+    counts."""
+    circuit_power_w: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """Power that the transmitter draws in addition to the amplifier, while it sends."""
+
+
+class FlowerSection(Section):
+    """The `flower` engine: devices in other processes and on other machines."""
+
+    device_engine: Literal["auto", "torch", "native"] = "auto"
+    """The engine that trains on the devices and evaluates on the server."""
+    quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of a round's devices that must answer; with fewer the run stops and can be resumed."""
+    round_timeout_s: Seconds = 600.0
+    """How long the server waits for a device's answer in a round."""
+    wait_s: Seconds = 300.0
+    """How long the server waits for a quorum of devices before it stops."""
+    identity: Literal["registered", "claimed"] = "registered"
+    """Which node is device 3 in a deployment: the node whose key was registered under the name
+    `device-3`, or any node that claims to be (`partition-id=3` in its node config)."""
+
+
+class CallbackSection(Section):
+    """Who else watches a run."""
+
+    name: str
+    """`early-stopping`, or `package.module:Name`, a class derived from `slimfl.Callback`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class StageSection(CallbackSection):
+    """What happens to an upload on its way."""
+
+    name: str
+    """`package.module:Name`, a class derived from `slimfl.round.Stage`."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import pydantic
 from pydantic import (
@@ -13,6 +17,7 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     WithJsonSchema,
+    model_validator,
 )
 
 
@@ -86,12 +91,62 @@ Part = Annotated[
 ]
 
 
+#: Any value, but there must be one.
+GIVEN = object()
+
+
+@dataclass(frozen=True)
+class Need:
+    """A key that works only with some values of other keys."""
+
+    key: str
+    others: Mapping[str, Any]
+    """The allowed values of other keys, or `GIVEN`."""
+    of: tuple[Any, ...] | None = None
+    """The values of the key that need them; otherwise all but its default."""
+    why: str = ""
+
+    def unmet(self, section: Section, default: Any, prefix: str) -> str | None:
+        """What a section lacks, as a sentence; None if it has everything."""
+        value = attrgetter(self.key)(section)
+        if value == default if self.of is None else value not in self.of:
+            return None
+        lacking = []
+        for other, allowed in self.others.items():
+            found = attrgetter(other)(section)
+            if allowed is GIVEN and found is None:
+                lacking.append(prefix + other)
+            elif allowed is not GIVEN and found not in allowed:
+                words = " or ".join(map(json.dumps, allowed))
+                named = f"{prefix}{other} = {words}"
+                lacking.append(f"no {prefix}{other}" if allowed == (None,) else named)
+        if not lacking:
+            return None
+        said = prefix + self.key
+        if self.of is not None:
+            said += f" = {json.dumps(value)}"
+        return f"{said} needs {' and '.join(lacking)}{self.why and ': '}{self.why}"
+
+
 class Section(BaseModel):
     """A part of the description; it accepts only known keys and is immutable."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+    needs: ClassVar[tuple[Need, ...]] = ()
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> Self:
+        name, marked, _ = type(self).__name__.partition("Section")
+        for need in self.needs:
+            field = type(self).model_fields.get(need.key)
+            problem = need.unmet(
+                self, field and field.default, f"{name.lower()}." if marked else ""
+            )
+            if problem is not None:
+                raise ValueError(problem)
+        return self
 
     def __repr_name__(self) -> str:
         return type(self).__name__.removesuffix("Section")
