@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from slimfl.experiment import known_keys
+from slimfl.experiment import KEYS
 
 
 def listed(here, *arguments):
@@ -19,7 +19,7 @@ def test_every_key_is_listed_with_what_it_means(here):
     entries = listed(here)
     classes = [one["key"] for one in entries if one["section"] == "population.classes"]
     others = [one["key"] for one in entries if one["section"] != "population.classes"]
-    assert sorted(others) == sorted(known_keys())
+    assert sorted(others) == sorted(KEYS)
     assert "classes.max_width" in classes
     assert all(one["meaning"] and one["values"] for one in entries)
     assert not any("`" in one["meaning"] + one["values"] for one in entries)
@@ -53,7 +53,7 @@ def test_no_key_is_cut_in_the_table(here, width, monkeypatch):
     status, out, _ = here("keys")
     assert status == 0
     assert max(map(len, out.splitlines())) <= width
-    assert set(known_keys()) <= set(out.split())
+    assert set(KEYS) <= set(out.split())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import tomli_w
 import slimfl
 from slimfl import experiment as config
 from slimfl.errors import RequestError
+from slimfl.experiment import KEYS
 from slimfl.experiment.loading import RIVALS
-from slimfl.experiment.mistakes import known_keys
 from slimfl.experiment.short_names import HINTS, SHORT_NAMES, short_name
 from tests import asking
 
@@ -245,7 +245,7 @@ def test_a_name_in_place_of_a_section_leads_to_its_key():
 
 
 def test_every_hint_names_a_key_and_hides_none():
-    keys = set(known_keys())
+    keys = set(KEYS)
     assert set(HINTS.values()) <= keys
     assert not HINTS.keys() & (keys | SHORT_NAMES.keys())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from slimfl.errors import RequestError
-from slimfl.experiment import CHANNELS, Experiment, build, dump, known_keys, read_toml
+from slimfl.experiment import CHANNELS, KEYS, Experiment, build, dump, read_toml
 from tests.asking import load
 
 NAN = math.nan
@@ -42,7 +42,7 @@ def set_to(text, **values):
 # unknown keys
 
 
-@pytest.mark.parametrize("key", known_keys())
+@pytest.mark.parametrize("key", KEYS)
 def test_a_mistyped_key_is_refused_with_the_key_that_was_meant(key):
     section, dot, last = key.rpartition(".")
     typo = section + dot + last[: len(last) // 2] + last[len(last) // 2 + 1 :]
@@ -92,7 +92,7 @@ def test_known_keys_are_those_of_a_dumped_experiment_and_the_absent_ones():
             else:
                 yield ".".join((*where, key))
 
-    assert set(leaves(build({}).model_dump())) == set(known_keys())
+    assert set(leaves(build({}).model_dump())) == set(KEYS)
 
 
 # wrong values: each row is the key, a wrong value, and a word that the sentence must have

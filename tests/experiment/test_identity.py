@@ -2,7 +2,7 @@
 
 import pytest
 
-from slimfl.experiment import known_keys, round_dependencies, round_identity
+from slimfl.experiment import KEYS, round_dependencies, round_identity
 from tests import asking
 
 #: Keys that may change while a run is under way.
@@ -198,7 +198,7 @@ def experiment(**values):
 
 
 def test_every_key_is_decided():
-    assert {*FREE, *COUNTS, *BOUND} == set(known_keys())
+    assert {*FREE, *COUNTS, *BOUND} == set(KEYS)
 
 
 @pytest.mark.parametrize(("key", "value"), FREE.items())

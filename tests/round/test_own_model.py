@@ -142,7 +142,7 @@ def test_a_checkpoint_without_the_models_is_refused():
 def test_where_it_cannot_work_it_is_refused():
     with pytest.raises(RequestError, match=r'needs radio\.downlink = "lossy"'):
         tried({"downlink_missed": "own-model"})
-    with pytest.raises(RequestError, match="engine auto, torch or native"):
+    with pytest.raises(RequestError, match=r'needs engine = "auto" or "torch"'):
         tried(engine="flower")
     with pytest.raises(RequestError, match=r"time\.mode"):
         tried(time={"mode": "asynchronous"})

@@ -10,7 +10,7 @@ import typer
 from slimfl.cli.output import Answer, show_json, table
 from slimfl.cli.settings import command
 from slimfl.errors import RequestError
-from slimfl.experiment.reference import KeySection, reference, schema
+from slimfl.experiment.keys import KeySection, reference, schema
 from slimfl.experiment.short_names import meant
 
 

@@ -15,9 +15,8 @@ from slimfl.cli.output import Answer, give
 from slimfl.cli.plain_help import PlainCommand
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
-from slimfl.experiment.mistakes import choices_of, field_of
+from slimfl.experiment.keys import KEYS, choices_of, default_of
 from slimfl.experiment.naming import module_of, trusting
-from slimfl.experiment.reference import default_of
 from slimfl.experiment.short_names import SHORT_NAMES
 
 Source = Annotated[
@@ -106,8 +105,7 @@ def command(*keys: str, **defaults: str) -> Callable[[Callable[..., Any]], KeyCo
 
 
 def _option(name: str, key: str, defaults: dict[str, str]) -> TyperOption:
-    field = field_of(key)
-    assert field is not None, key
+    field = KEYS[key]
     words = choices_of(field.annotation)
     default = default_of(field)
     shown = default if isinstance(default, str) else json.dumps(default)

@@ -12,6 +12,7 @@ from slimfl.experiment.identity import round_dependencies as round_dependencies
 from slimfl.experiment.identity import round_identity as round_identity
 from slimfl.experiment.identity import same_experiment as same_experiment
 from slimfl.experiment.identity import same_rounds as same_rounds
+from slimfl.experiment.keys import KEYS as KEYS
 from slimfl.experiment.loading import Source as Source
 from slimfl.experiment.loading import asked as asked
 from slimfl.experiment.loading import build as build
@@ -21,7 +22,6 @@ from slimfl.experiment.loading import load as load
 from slimfl.experiment.loading import points as points
 from slimfl.experiment.loading import read_toml as read_toml
 from slimfl.experiment.loading import typed_names as typed_names
-from slimfl.experiment.mistakes import known_keys as known_keys
 from slimfl.experiment.sections.learning import DataSection as DataSection
 from slimfl.experiment.sections.learning import ModelSection as ModelSection
 from slimfl.experiment.sections.learning import TrainingSection as TrainingSection

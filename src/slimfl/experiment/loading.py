@@ -20,7 +20,8 @@ import pydantic
 from slimfl import files
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import NAMES, Experiment
-from slimfl.experiment.mistakes import choices_of, field_of, reject, sentence, shortened
+from slimfl.experiment.keys import KEYS, SECTIONS, choices_of
+from slimfl.experiment.mistakes import reject, sentence, shortened
 from slimfl.experiment.naming import module_of
 from slimfl.experiment.sections.section import Section
 
@@ -191,17 +192,9 @@ def _leaves(dotted: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield dotted, value
 
 
-#: Keys that contain other keys.
-SECTIONS = {
-    name
-    for name, field in Experiment.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-}
-
-
 def _several(dotted: str, value: Any) -> list[Any] | None:
     """The values of a list where one value belongs; None if the value is one."""
-    field = field_of(dotted)
+    field = KEYS.get(dotted)
     if field is None or not isinstance(value, list):
         return None
     if not value and not _levels(field.annotation):
@@ -282,7 +275,7 @@ def _parts(text: str) -> list[str]:
 
 def _takes(key: str, *kinds: Any) -> bool:
     """True if the value of a dotted key is always of one of these kinds, if it is there."""
-    field = field_of(key)
+    field = KEYS.get(key)
     if field is None:
         return False
     return all(one in kinds or get_origin(one) in kinds for one in _branches(field.annotation))

@@ -6,15 +6,14 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pydantic
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from slimfl.errors import RequestError
 from slimfl.experiment.experiment import Experiment
-from slimfl.experiment.sections.section import Section
+from slimfl.experiment.keys import KEYS, SECTIONS, choices_of, section_of
 from slimfl.experiment.short_names import HINTS, meant
 
 #: Maximum length of a text (a path), depth of nested lists, and number of values.
@@ -72,12 +71,12 @@ def _reject_misplaced(
         if field is None:
             shown = shortened(repr(dotted))
             raise RequestError(f"unknown key {shown}{_nearest(dotted, [*model.model_fields])}")
-        section = field.annotation
-        if isinstance(value, bool) and section is not bool:
+        section = section_of(field)
+        if isinstance(value, bool) and field.annotation is not bool:
             choices = choices_of(field.annotation)
             quoted = " or ".join(f'"{choice}"' for choice in choices) or "a value"
             raise RequestError(f"{dotted}: must not be true or false; give it {quoted}")
-        if isinstance(section, type) and issubclass(section, Section):
+        if section is not None:
             if isinstance(value, dict):
                 _reject_misplaced(value, section, (*where, key))
             elif not isinstance(value, section):
@@ -89,51 +88,23 @@ def _reject_misplaced(
 
 def _place(model: type[BaseModel]) -> tuple[str, ...]:
     """The name of a section, as a path; of a class of devices, none."""
-    fields = Experiment.model_fields.items()
-    return tuple(name for name, field in fields if field.annotation is model)
-
-
-def field_of(dotted: str) -> FieldInfo | None:
-    """The field behind a dotted key; None if there is no such key."""
-    model: Any = Experiment
-    field = None
-    for part in dotted.split("."):
-        field = getattr(model, "model_fields", {}).get(part)
-        if field is None:
-            return None
-        model = field.annotation
-    return field
+    return tuple(name for name, section in SECTIONS.items() if section is model)
 
 
 def _nearest(dotted: str, siblings: list[str]) -> str:
     """The key that was probably meant: by its last part, beside the mistyped one, or anywhere."""
     parent, _, last = dotted.rpartition(".")
-    known = known_keys()
-    by_last: dict[str, str] = {}
-    for key in known:
-        by_last.setdefault(key.rpartition(".")[2], key)
+    by_last = {key.rpartition(".")[2]: key for key in reversed(KEYS)}
     beside = {name: ".".join(filter(None, (parent, name))) for name in siblings}
     exact = meant(last) or by_last.get(last.strip("-").replace("-", "_").lower())
     if exact is not None and exact != dotted:
         return f"; did you mean {exact!r}?"
     # a whole key is near every key of its own section, so only its last part is compared there
-    whole = {} if parent in Experiment.model_fields else {key: key for key in known}
+    whole = {} if parent in Experiment.model_fields else {key: key for key in KEYS}
     for written, keys in ((last, beside), (dotted, whole), (last, {**HINTS, **by_last})):
         for near in difflib.get_close_matches(written, keys, 1, 0.75):
             return f"; did you mean {keys[near]!r}?"
     return "; `slimfl keys` lists the keys"
-
-
-def known_keys(model: type[BaseModel] = Experiment, where: tuple[str, ...] = ()) -> list[str]:
-    """Every dotted key of an experiment."""
-    keys = []
-    for name, field in model.model_fields.items():
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, Section):
-            keys += known_keys(section, (*where, name))
-        else:
-            keys.append(".".join((*where, name)))
-    return keys
 
 
 def sentence(error: pydantic.ValidationError, model: type[BaseModel] = Experiment) -> RequestError:
@@ -162,36 +133,16 @@ def _words(first: Any, model: Any) -> str:
     if len(choices) > 1 and isinstance(given, str):
         message = f"must be one of {', '.join(choices)}"
     message = _PLAIN_WORDS.get(first["type"], message)
-    dotted = ".".join(parts)
-    if first["type"] == "tuple_type" and dotted in _LISTS:
-        message += f"; on the command line, for example --set {dotted}={_LISTS[dotted]}"
     shown = "" if isinstance(given, dict) else f" (it is {shortened(repr(given))})"
-    return f"{dotted}: {message}{shown}"
-
-
-def choices_of(annotation: Any) -> list[str]:
-    """The words that a key accepts, if it accepts one of a list of words."""
-    return [choice for choice in get_args(annotation) if isinstance(choice, str)]
+    return f"{'.'.join(parts)}: {message}{shown}"
 
 
 #: Replacements for pydantic's messages that mention Python types.
 _PLAIN_WORDS = {
-    "tuple_type": "must be a list, in square brackets",
+    "tuple_type": "must be a list, in square brackets; after --set, 0.8,0.2 will do",
     "missing": "must have 2 values",
     "too_long": "must have 2 values",
     "path_type": "must be the path of a folder",
-}
-
-
-#: Lists as one types them after `--set`, where numbers need no brackets.
-_LISTS = {
-    "model.widths": "0.5,1.0",
-    "radio.split": "0.8,0.2",
-    "radio.split_weights": "1,2",
-    "training.weights": "0.5,0.5",
-    "training.betas": "0.9,0.999",
-    "server.betas": "0.9,0.99",
-    "track": "\"['tensorboard']\"",
 }
 
 

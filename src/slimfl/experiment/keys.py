@@ -1,7 +1,7 @@
-"""Every key with its values, default and meaning, read from the pydantic model.
+"""Every key of an experiment with its values, default and meaning, read from the pydantic model.
 
-For `slimfl keys`, for options and for the page on the configuration. The meaning is the docstring
-under the field, written in Markdown.
+For `slimfl keys`, for options, for hints and for the page on the configuration. The meaning is the
+docstring under the field, written in Markdown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -21,6 +21,41 @@ from slimfl.experiment.sections.section import Section
 
 #: Section of the keys that are in none.
 TOP = "experiment"
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """The model of a key that contains other keys; None for any other."""
+    model = field.annotation
+    return model if isinstance(model, type) and issubclass(model, Section) else None
+
+
+def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        section = section_of(field)
+        if section is None:
+            yield prefix + name, field
+        else:
+            yield from _keys(section, f"{prefix}{name}.")
+
+
+#: The sections by name, and the field behind every dotted key.
+SECTIONS = {
+    name: section
+    for name, field in Experiment.model_fields.items()
+    if (section := section_of(field)) is not None
+}
+KEYS = dict(_keys(Experiment))
+
+
+def choices_of(annotation: Any) -> list[str]:
+    """The words that a key accepts, if it accepts one of a list of words."""
+    return [choice for choice in get_args(annotation) if isinstance(choice, str)]
+
+
+def default_of(field: FieldInfo) -> Any:
+    """The default of a key as in JSON; None if it is absent by default."""
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return None if default is PydanticUndefined else to_jsonable_python(default)
 
 
 @dataclass(frozen=True)
@@ -52,44 +87,29 @@ def schema() -> dict[str, Any]:
 
 
 def reference() -> list[KeySection]:
-    """All sections with their keys."""
+    """All sections with their keys, and the keys of a class of devices."""
     described = schema()
+    models: dict[str, type[BaseModel]] = {TOP: Experiment}
+    for name, section in SECTIONS.items():
+        models[name] = section
+        if name == "population":
+            models["population.classes"] = DeviceClass
     found = []
-    for section, model, prefix in _sections():
+    for name, model in models.items():
         properties = described["$defs"].get(model.__name__, described)["properties"]
+        prefix = "" if name == TOP else f"{name.rpartition('.')[2]}."
         keys = tuple(
             Key(
-                f"{prefix}{name}",
-                _values(properties[name]) + (", required" if field.is_required() else ""),
+                f"{prefix}{key}",
+                _values(properties[key]) + (", required" if field.is_required() else ""),
                 default_of(field),
                 " ".join((field.description or "").split()),
             )
-            for name, field in model.model_fields.items()
-            if not _is_section(field.annotation)
+            for key, field in model.model_fields.items()
+            if section_of(field) is None
         )
-        found.append(KeySection(section, inspect.getdoc(model) or "", keys))
+        found.append(KeySection(name, inspect.getdoc(model) or "", keys))
     return found
-
-
-def default_of(field: FieldInfo) -> Any:
-    """The default of a key as in JSON; None if it is absent by default."""
-    default = field.get_default(call_default_factory=True, validated_data={})
-    return None if default is PydanticUndefined else to_jsonable_python(default)
-
-
-def _sections() -> Iterator[tuple[str, type[BaseModel], str]]:
-    """The name of every section, its model, and what is before the names of its keys."""
-    yield TOP, Experiment, ""
-    for name, field in Experiment.model_fields.items():
-        model = field.annotation
-        if isinstance(model, type) and issubclass(model, Section):
-            yield name, model, f"{name}."
-        if name == "population":
-            yield "population.classes", DeviceClass, "classes."
-
-
-def _is_section(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, Section)
 
 
 def _values(schema: dict[str, Any]) -> str:
