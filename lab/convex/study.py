@@ -36,10 +36,10 @@ from slimfl.radio import (
     signal,
 )
 from slimfl.radio.bound import (
-    bound,
     optimal_weights,
     paper_constant,
     sharp_constant,
+    theorem1_bound,
     tight_constant,
 )
 
@@ -138,7 +138,7 @@ def against_bounds(
 
 def theorem1(problem: ConvexProblem, rounds: Sequence[int], constant: float) -> Floats:
     """Equation (10) with the constants of a problem."""
-    return bound(
+    return theorem1_bound(
         rounds,
         problem.smoothness,
         problem.strong_convexity,

@@ -58,13 +58,15 @@ def test_the_bound_covers_the_recursion_of_lemma_2(smoothness, share, start, con
     for rate in eta[:-1]:
         delta.append((1 - mu * rate) * delta[-1] + rate**2 * constant)
     gap = smoothness / 2 * np.array(delta)
-    assert (gap <= theory.bound(t, smoothness, mu, start, constant) * (1 + 1e-9) + 1e-12).all()
+    assert (
+        gap <= theory.theorem1_bound(t, smoothness, mu, start, constant) * (1 + 1e-9) + 1e-12
+    ).all()
 
 
 def test_the_bound_is_equation_10():
     L, mu, start, b, t = 2.0, 0.4, 3.0, 1.7, 12
     expected = L / mu * (mu * L * start + 2 * b) / (mu * t + 2 * L - mu)
-    assert theory.bound(t, L, mu, start, b) == pytest.approx(expected)
+    assert theory.theorem1_bound(t, L, mu, start, b) == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=6))

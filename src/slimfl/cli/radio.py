@@ -349,7 +349,9 @@ def bound(
     listed = sorted({1, *(10**k for k in range(1, 7) if 10**k < rounds), rounds})
     # enough rounds for a smooth curve, including those of the table
     t = sorted({*np.geomspace(1, rounds, 200).round().astype(int).tolist(), *listed})
-    curves = {name: theory.bound(t, constant=b, **problem) for name, b in constants.items()}
+    curves = {
+        name: theory.theorem1_bound(t, constant=b, **problem) for name, b in constants.items()
+    }
     figure = str(save(bound_figure(t, curves), out / "bound.png"))
     rates = theory.learning_rate(listed, smoothness, strong_convexity)
     bounds = [

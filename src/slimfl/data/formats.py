@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from slimfl.data.dataset import Dataset, Samples
 from slimfl.data.images import MOST_PIXELS
 from slimfl.errors import RequestError
-from slimfl.files import NotRegularError, open_regular, read_regular
+from slimfl.files import open_regular, read_regular
 
 #: The idx files of a dataset, plain or .gz.
 FILES = (
@@ -30,77 +30,58 @@ FILES = (
 )
 
 UNSIGNED_BYTE = 0x08
-
-
 #: Maximum number of dimensions: sample, row, column, channel.
 MOST_DIMENSIONS = 4
 #: Maximum size of a file, as a dataset is kept in memory.
 MOST_BYTES = 1 << 30
 
 
-def read_bytes(path: Path) -> bytearray:
-    """The file's contents, unpacked if it is gzipped.
+def read_idx(path: Path) -> tuple[NDArray[np.uint8], str]:
+    """The array in an idx file, unpacked if it is gzipped, and the checksum of its contents.
 
-    A file that holds more than its header declares is refused as soon as that is known: a few
-    kilobytes of gzip may unpack to gigabytes.
+    No more is read than the header declares: a few kilobytes of gzip may unpack to gigabytes.
     """
     try:
         with open_regular(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            return _read(gzip.GzipFile(fileobj=file) if packed else file)
+            contents = gzip.GzipFile(fileobj=file) if packed else file
+            shape, header = _shape(contents, path)
+            # a bytearray, because torch requires shared memory to be writable
+            values = bytearray(contents.read(math.prod(shape) + 1))
     except (OSError, EOFError, zlib.error) as error:
         raise RequestError(f"the data file {path} cannot be read ({error}); replace it") from None
+    if len(values) != math.prod(shape):
+        held = "more" if len(values) > math.prod(shape) else f"{len(values)}"
+        raise RequestError(
+            f"the idx file {path} should have {math.prod(shape)} values and has {held}; replace it"
+        )
+    checksum = hashlib.sha256(header)
+    checksum.update(values)
+    return np.frombuffer(values, np.uint8).reshape(shape), checksum.hexdigest()
 
 
-def _read(file: IO[bytes] | gzip.GzipFile) -> bytearray:
-    # a bytearray, because torch requires shared memory to be writable
-    contents = bytearray(file.read(4 + 4 * MOST_DIMENSIONS))
-    size = _declared_size(contents)
-    if size > MOST_BYTES:
-        raise NotRegularError(f"its header declares more than {MOST_BYTES:,} bytes")
-    while len(contents) <= size and (more := file.read(min(1 << 20, size + 1 - len(contents)))):
-        contents += more
-    if len(contents) > size:
-        raise NotRegularError("it has more data than its header declares")
-    return contents
-
-
-def _declared_size(start: bytes | bytearray) -> int:
-    """The size of an idx file with this header; of other files, the size of a header."""
-    dimensions = start[3] if len(start) > 3 else 0
-    header = 4 + 4 * dimensions
-    if dimensions > MOST_DIMENSIONS or len(start) < header:
-        return len(start)
-    return header + math.prod(_shape(start, dimensions))
-
-
-def _shape(raw: bytes | bytearray, dimensions: int) -> tuple[int, ...]:
-    return struct.unpack(f">{dimensions}I", raw[4 : 4 + 4 * dimensions])
-
-
-def parse(raw: bytes | bytearray, path: Path) -> NDArray[np.uint8]:
-    """The array in the bytes of an idx file; `path` is only named in errors."""
-    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] != UNSIGNED_BYTE:
+def _shape(contents: IO[bytes] | gzip.GzipFile, path: Path) -> tuple[tuple[int, ...], bytes]:
+    """What the header of an idx file declares, and the header."""
+    magic = contents.read(4)
+    if len(magic) < 4 or magic[:3] != bytes([0, 0, UNSIGNED_BYTE]):
         raise RequestError(f"{path} is not an idx file of unsigned bytes; replace it")
-    dimensions = raw[3]
+    dimensions = magic[3]
     if not 1 <= dimensions <= MOST_DIMENSIONS:
         raise RequestError(f"the idx file {path} has {dimensions} dimensions; replace it")
-    header = 4 + 4 * dimensions
-    if len(raw) < header:
+    sizes = contents.read(4 * dimensions)
+    if len(sizes) < 4 * dimensions:
         raise RequestError(f"the idx file {path} is cut off within its header; replace it")
-    shape = _shape(raw, dimensions)
-    if len(raw) - header != math.prod(shape):
+    shape = struct.unpack(f">{dimensions}I", sizes)
+    if math.prod(shape) > MOST_BYTES:
         raise RequestError(
-            f"the idx file {path} should have {math.prod(shape)} values and has "
-            f"{len(raw) - header}; replace it"
+            f"the header of the idx file {path} declares more than {MOST_BYTES:,} bytes; replace it"
         )
-    writable = raw if isinstance(raw, bytearray) else bytearray(raw)
-    return np.frombuffer(writable, np.uint8, offset=header).reshape(shape)
+    return shape, magic + sizes
 
 
 def serialise(array: NDArray[np.uint8]) -> bytes:
-    """The idx file of an array, which `parse` reads."""
+    """The idx file of an array, which `read_idx` reads."""
     head = struct.pack(f">HBB{array.ndim}I", 0, UNSIGNED_BYTE, array.ndim, *array.shape)
     return head + array.tobytes()
 
@@ -130,16 +111,13 @@ def read_idx_folder(name: str, folder: Path, sha256: tuple[str, ...] | None) -> 
         path = _file(folder, file)
         if path is None:
             raise RequestError(f"{folder} has no {file} (plain or .gz); add it")
-        raw = read_bytes(path)
-        found = hashlib.sha256(raw).hexdigest()
+        array, found = read_idx(path)
         if sha256 is not None and found != sha256[position]:
             raise RequestError(f"{path} has the wrong checksum for {name}; replace it")
         digest.update(found.encode())
-        arrays.append(parse(raw, path))
+        arrays.append(array)
     train = _samples(arrays[0], arrays[1], folder)
     test = _samples(arrays[2], arrays[3], folder)
-    if train.images.shape[1:] != test.images.shape[1:]:
-        raise RequestError(f"the training and test images of {folder} differ in size; use one size")
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Dataset(name, train, test, classes, digest.hexdigest())
 

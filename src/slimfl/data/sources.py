@@ -89,11 +89,17 @@ def load(
 
     Those of `one_device` need not have samples of every class.
     """
+    found = _found(name, folder, options or {}, one_device=one_device)
+    return replace(found, loaded_as=(name, None, None, as_options(options or {}), 1))
+
+
+def _found(
+    name: str, folder: Path | None, options: Mapping[str, Any], *, one_device: bool
+) -> Dataset:
     path = expanded(name)
     if name == NAME or (is_folder(path) and is_image_folder(path)):
         where = path if name != NAME else expanded(folder) if folder else None
-        found = read_image_folder(where, options or {})
-        return replace(found, loaded_as=(name, None, None, as_options(options or {}), 1))
+        return read_image_folder(where, options)
     if options and module_of(name) is None and name != OWN:
         raise RequestError(
             f"data.options is for a folder of images or for package.module:Name, and {name!r} "
@@ -107,17 +113,16 @@ def load(
             "slimfl.Data(dataset=...) or slimfl.resume(..., dataset=...)"
         )
     if name in SOURCES:
-        found = read_idx_folder(name, locate(name, folder), SOURCES[name].sha256)
-        return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
+        return read_idx_folder(name, locate(name, folder), SOURCES[name].sha256)
     if is_folder(path):
         if is_cifar10(path):
-            return replace(read_cifar10(path), loaded_as=(name, None, None, NO_OPTIONS, 1))
+            return read_cifar10(path)
         found = read_idx_folder(path.name, path, None)
         if not one_device:
             count_classes(found.train.labels, found.test.labels)
-        return replace(found, loaded_as=(name, None, None, NO_OPTIONS, 1))
+        return found
     if module_of(name) is not None:
-        return _made(name, options or {})
+        return _made(name, options)
     known = ", ".join([*SOURCES, "synthetic"])
     raise RequestError(
         f"there is no dataset {name!r}; choose {known}, folder (with data.dir), the path of a "
@@ -154,7 +159,7 @@ def _made(name: str, options: Mapping[str, Any]) -> Dataset:
             f"{name!r} returned a {type(made).__name__}, not a slimfl.data.Dataset or two torch "
             "datasets (train, test)"
         )
-    return replace(made, loaded_as=(name, None, None, as_options(options), 1))
+    return made
 
 
 def _is_torchs(made: type) -> bool:

@@ -8,7 +8,6 @@ ratio between two widths or two methods on one device does not depend on the pre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,87 +18,58 @@ from slimfl.errors import RequestError
 Floats = NDArray[np.float64]
 
 
-class EnergyModel(Protocol):
-    """Joule per multiply-add of a device, given its speed."""
+@dataclass(frozen=True)
+class EnergyModel:
+    """The energy of a multiply-add: a constant, a convention, or a measured power."""
 
-    @property
-    def source(self) -> str:
-        """Where the numbers come from."""
+    source: str
+    """Where the numbers come from."""
+    joule: float = 0.0
+    """Per multiply-add, whatever the speed, where neither of the following is given."""
+    int8_joule: float | None = None
+    """The same in eight-bit integers, if the source states it."""
+    kappa: float | None = None
+    """kappa f^2 per clock cycle, with one cycle per multiply-add, so that the clock frequency f is
+    the speed: the convention of most papers on edge computing. It is not a measurement: arXiv
+    2605.27601 shows that it is inaccurate on heterogeneous ARM phones.
+    """
+    watt: float | None = None
+    """What a board draws for as long as it computes."""
 
     @property
     def needs_speed(self) -> bool:
         """True if it needs the speed of a device."""
+        return self.kappa is not None or self.watt is not None
 
     def joule_per_mac(self, macs_per_s: Floats) -> Floats:
-        """One value per device."""
-
-
-@dataclass(frozen=True)
-class PerOperation:
-    """A fixed energy per multiply-add, whatever the speed."""
-
-    joule: float
-    source: str
-    int8_joule: float | None = None
-    """Energy in eight-bit integers, if the source states it."""
-    needs_speed: bool = False
-
-    def joule_per_mac(self, macs_per_s: Floats) -> Floats:
-        """The same for all devices."""
+        """[device]: joule per multiply-add at these speeds."""
+        if self.kappa is not None:
+            return np.asarray(self.kappa * macs_per_s**2)
+        if self.watt is not None:
+            return np.asarray(self.watt / macs_per_s)
         return np.full(len(macs_per_s), self.joule)
-
-
-@dataclass(frozen=True)
-class KappaFrequencySquared:
-    """kappa f^2 per clock cycle, the convention of most papers on edge computing.
-
-    The clock frequency follows from the speed: f = macs_per_s * cycles_per_mac. It is a convention,
-    not a measurement: arXiv 2605.27601 shows that it is inaccurate on heterogeneous ARM phones.
-    """
-
-    kappa: float
-    cycles_per_mac: float
-    source: str
-    needs_speed: bool = True
-
-    def joule_per_mac(self, macs_per_s: Floats) -> Floats:
-        """kappa f^2 times the cycles of one multiply-add."""
-        frequency_hz = macs_per_s * self.cycles_per_mac
-        return np.asarray(self.kappa * self.cycles_per_mac * frequency_hz**2)
-
-
-@dataclass(frozen=True)
-class BoardPower:
-    """A board that draws a measured power for as long as it computes."""
-
-    watt: float
-    source: str
-    needs_speed: bool = True
-
-    def joule_per_mac(self, macs_per_s: Floats) -> Floats:
-        """The power times the time of one multiply-add."""
-        return np.asarray(self.watt / macs_per_s)
 
 
 #: Computing without a cost, as in the paper, which counts transmit energy alone.
 NONE = "none"
 
-ENERGY_PRESETS: dict[str, EnergyModel] = {
-    NONE: PerOperation(0.0, "computing is not counted, as in the paper"),
-    "horowitz-45nm": PerOperation(
-        4.6e-12,
+ENERGY_PRESETS = {
+    NONE: EnergyModel("computing is not counted, as in the paper"),
+    "horowitz-45nm": EnergyModel(
         "Horowitz, ISSCC 2014, 45 nm: FP32 multiply 3.7 pJ + FP32 add 0.9 pJ, no memory access; "
         "INT8 multiply 0.2 pJ + INT32 add 0.1 pJ",
+        joule=4.6e-12,
         int8_joule=(0.2 + 0.1) * 1e-12,
     ),
-    "kappa-1e-28": KappaFrequencySquared(
-        1e-28, 1.0, "kappa f^2 with kappa 1e-28 and 1 cycle per multiply-add (edge computing)"
+    "kappa-1e-28": EnergyModel(
+        "kappa f^2 with kappa 1e-28 and 1 cycle per multiply-add (edge computing)", kappa=1e-28
     ),
-    "kappa-1e-27": KappaFrequencySquared(
-        1e-27, 1.0, "kappa f^2 with kappa 1e-27 and 1 cycle per multiply-add (vehicles, RIS)"
+    "kappa-1e-27": EnergyModel(
+        "kappa f^2 with kappa 1e-27 and 1 cycle per multiply-add (vehicles, RIS)", kappa=1e-27
     ),
-    "raspberry-pi-4": BoardPower(
-        5.14, "ns3-fl's fit of a Raspberry Pi 4: 5.14 W of the board while it trains Fashion-MNIST"
+    "raspberry-pi-4": EnergyModel(
+        "ns3-fl's fit of a Raspberry Pi 4: 5.14 W of the board while it trains Fashion-MNIST",
+        watt=5.14,
     ),
 }
 

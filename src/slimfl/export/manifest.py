@@ -8,7 +8,7 @@ import numpy as np
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
-from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE, PerOperation
+from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE
 from slimfl.errors import RequestError
 from slimfl.files import open_plain
 
@@ -144,7 +144,7 @@ def energy(preset: str, macs_per_s: float | None = None) -> Energy:
             "--macs-per-s, for example 1e9"
         )
     joules = float(model.joule_per_mac(np.array([macs_per_s or 1.0]))[0])
-    int8 = model.int8_joule if isinstance(model, PerOperation) else None
+    int8 = model.int8_joule
     at = f", {macs_per_s:g} multiply-adds per second" if model.needs_speed else ""
     return Energy(
         preset=preset,

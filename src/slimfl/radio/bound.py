@@ -68,7 +68,7 @@ def learning_rate(t: ArrayLike, smoothness: float, strong_convexity: float) -> F
     return np.asarray(2 / (strong_convexity * t + 2 * smoothness - strong_convexity))
 
 
-def bound(
+def theorem1_bound(
     t: ArrayLike,
     smoothness: float,
     strong_convexity: float,
