@@ -94,7 +94,7 @@ def test_a_home_folder_is_found(tmp_path, tiny, write, monkeypatch):
         (lambda a: (a[0][:, :0], *a[1:]), "at least 1"),
         (lambda a: (a[0].reshape(30, 20), *a[1:]), "one label per image"),
         (lambda a: (a[0], a[1].reshape(15, 2), *a[2:]), "one label per image"),
-        (lambda a: (a[0], a[1], a[2][:, :4], a[3]), "give both the same size"),
+        (lambda a: (a[0], a[1], a[2][:, :4], a[3]), "differ in size"),
         (lambda a: (a[0][:0], a[1][:0], *a[2:]), "no samples"),
     ],
 )

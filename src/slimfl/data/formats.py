@@ -118,6 +118,8 @@ def read_idx_folder(name: str, folder: Path, sha256: tuple[str, ...] | None) -> 
         arrays.append(array)
     train = _samples(arrays[0], arrays[1], folder)
     test = _samples(arrays[2], arrays[3], folder)
+    if train.images.shape[1:] != test.images.shape[1:]:
+        raise RequestError(f"the training and test images of {folder} differ in size; use one size")
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Dataset(name, train, test, classes, digest.hexdigest())
 
