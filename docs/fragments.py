@@ -33,10 +33,10 @@ from benchmarks.table import tables  # noqa: E402
 from lab import growth, judge  # noqa: E402
 from lab import plan as plans  # noqa: E402
 from lab.pictures import figures, save  # noqa: E402
-from lab.planned import EQUAL_WITHIN  # noqa: E402
 from lab.scale import names, scale  # noqa: E402
 from slimfl.cli.app import app  # noqa: E402
 from slimfl.experiment.keys import TOP, reference  # noqa: E402
+from slimfl.results.statistics import EQUAL_WITHIN  # noqa: E402
 
 IMAGES, RESULTS = DOCS / "images", DOCS / "results"
 TEMPLATE = DOCS / "fragments.md.j2"

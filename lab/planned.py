@@ -14,10 +14,14 @@ from lab.plan import Contrast, Measure, NamedPlan, PlannedRun
 from lab.question import arrived_shares, spent
 from slimfl.errors import RequestError
 from slimfl.results.records import RunRecord
-from slimfl.results.statistics import Paired, equivalence_margin, fluctuation, holm, paired
-
-#: Budgets that agree within this are called equal: widths have whole numbers of parameters.
-EQUAL_WITHIN = 0.002
+from slimfl.results.statistics import (
+    EQUAL_WITHIN,
+    Paired,
+    equivalence_margin,
+    fluctuation,
+    holm,
+    paired,
+)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,11 @@ from lab.drawing import Costed, cost_figure
 from lab.exhibits.accuracies import grid_arm, grid_cells
 from lab.exhibits.arms import CHANNELS
 from lab.judge import Claim, gap_words, interval_words, judged
-from lab.planned import EQUAL_WITHIN
 from lab.question import Answer, Picture, Question, Runs, Table, complete
 from lab.scale import ALPHAS, Scale
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import sending_energy_j
-from slimfl.results.statistics import Paired, paired
+from slimfl.results.statistics import EQUAL_WITHIN, Paired, paired
 from slimfl.round import RoundRecord
 
 WIDTHS = ("0.5x", "1.0x")

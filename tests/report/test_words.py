@@ -35,13 +35,26 @@ def test_a_lead_has_an_interval_over_seeds(make_run):
         ]
     half, full, costs = conclusions(runs)
     assert half == (
-        "At width 0.5x over the poor channel, SlimFL (80.0 %) leads; over Vanilla FL-0.5x "
-        "(70.0 %): +10.0 [+9.1, +10.9] points, 5 seeds."
+        "At width 0.5x over the poor channel, at equal rounds, airtime, transmit energy and "
+        "computing, SlimFL (80.0 %) leads; over Vanilla FL-0.5x (70.0 %): +10.0 [+9.1, +10.9] "
+        "points, 5 seeds."
     )
     assert "SlimFL (90.0 %) and Vanilla FL-1.0x (90.0 %) are not told apart" in full
     assert "[-2.0, +2.0] points, 5 seeds" in full
     assert "one run of SlimFL and 0.500 J with one run of Vanilla FL per width (2.00 times" in costs
     assert not any("one seed" in note for note in caveats(summarise(runs)))
+
+
+def test_a_comparison_names_the_budgets_in_which_methods_differ(make_run):
+    runs = [
+        make_run("slimfl", curves={"1.0x": [0.9]}),
+        make_run("vanilla-1.0x", curves={"1.0x": [0.8]}, airtime_s=9.0, energy_j=9.0),
+    ]
+    [said] = conclusions(runs)
+    assert "at equal rounds and computing, but not airtime and transmit energy, SlimFL" in said
+    table = printed(runs)
+    assert "equal for all single runs: rounds, computing" in table
+    assert "not equal for all single runs: airtime, transmit energy" in table
 
 
 def test_one_seed_tells_nothing_apart_and_few_are_preliminary(make_run):
@@ -219,7 +232,7 @@ def test_the_closing_table_fits_100_columns(paper_runs):
 def test_the_comparison_has_differences_in_points(paper_runs):
     text = printed(paper_runs, differences=True)
     assert "Vanilla FL-0.5x" in text, "names are not folded"
-    assert text.count("(-10.0)") == 4
+    assert text.count("(-10.0 ± 0.0)") == 4, "the same in both seeds"
 
 
 def test_scenes_are_told_apart(make_run):

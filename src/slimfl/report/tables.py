@@ -22,7 +22,8 @@ from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.per_run import RunRow, run_summary
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import ERRORS, energy_words
-from slimfl.results.summary import GroupRow, Summary, summarise
+from slimfl.results.statistics import paired
+from slimfl.results.summary import GroupRow, Summary, footing, summarise
 
 NONE = "–"
 
@@ -199,7 +200,7 @@ def closing(summary: Summary, differences: bool = False) -> RunTable:
     """
     rows = summary.groups
     spent = dict.fromkeys(privacy(run) for run in summary.runs if run["privacy"])
-    notes = [_caption(rows), *(each.words for each in summary.budgets)]
+    notes = [_caption(rows) + _footing(rows), *(each.words for each in summary.budgets)]
     notes += [each.words for each in summary.averaged]
     if spent:
         notes.insert(1, f"differential privacy, epsilon (delta): {', '.join(spent)}")
@@ -211,7 +212,12 @@ def closing(summary: Summary, differences: bool = False) -> RunTable:
         if not differences or own is None or base is None or row is first:
             return accuracy(row, width)
         points = round(100 * (own - base), 1) + 0.0  # no -0.0
-        return f"{accuracy(row, width)}\n({points:+.1f})"
+        lead = paired(
+            (100 * row.accuracy(width)).to_dict(), (100 * first.accuracy(width)).to_dict()
+        )
+        interval = lead.interval() if lead is not None else None
+        half = f" ± {(interval[1] - interval[0]) / 2:.1f}" if interval else ""
+        return f"{accuracy(row, width)}\n({points:+.1f}{half})"
 
     def delivered(row: GroupRow) -> list[float | None]:
         return [row.mean(f"segments.{s}.delivered_share") for s in segments[: row.segments]]
@@ -242,6 +248,8 @@ def closing(summary: Summary, differences: bool = False) -> RunTable:
     title = "Final accuracy and what it cost"
     if differences:
         title += "; in brackets: difference in points from the first row with that width"
+        if any(len(row.seeds) > 1 for row in rows):
+            title += ", with Student's 95% interval"
     return _of_groups("closing", title, columns, rows, "\n".join(notes))
 
 
@@ -424,6 +432,17 @@ def _caption(rows: Sequence[GroupRow]) -> str:
     scenes = {row.scene for row in rows}
     where = f"{scenes.pop()}; " if len(scenes) == 1 else ""
     return f"{where}{deviation}{_not_learned(rows)}"
+
+
+def _footing(rows: Sequence[GroupRow]) -> str:
+    """In what the runs of one scene agree, and in what not."""
+    single = [row for row in rows if not row.computed]
+    if len(single) < 2 or len({row.scene for row in single}) > 1:
+        return ""
+    equal, unequal = footing(single)
+    words = [f"{'equal' if some is equal else 'not equal'} for all single runs: {', '.join(some)}"
+             for some in (equal, unequal) if some]  # fmt: skip
+    return "".join(f"\n{each}" for each in words)
 
 
 def _not_learned(rows: Sequence[GroupRow]) -> str:

@@ -23,6 +23,8 @@ from statistics import fmean, stdev
 CONFIDENCE = 0.95
 #: With fewer seeds, a result is called preliminary.
 ENOUGH_SEEDS = 5
+#: Budgets that agree within this are called equal: widths have whole numbers of parameters.
+EQUAL_WITHIN = 0.002
 #: The exact sign-flip test enumerates 2 to this power sums at most.
 MOST_FLIPS = 20
 

@@ -20,6 +20,7 @@ from slimfl.results.budget import AtBudget, compare_at_budget
 from slimfl.results.groups import Group, by_scene, group
 from slimfl.results.per_run import RunRow, run_summary, with_share
 from slimfl.results.records import RunRecord
+from slimfl.results.statistics import EQUAL_WITHIN
 
 #: What runs one after the other, on devices that are fully charged again, spend together.
 _SUMMED = (
@@ -133,6 +134,27 @@ class AveragedScore:
             f"Second score, beside the final accuracy: the mean of the last {self.models} models "
             f"of {self.name} reaches {reached}."
         )
+
+
+#: In what methods can agree, and where a run's row has it.
+BUDGETS = {
+    "rounds": "rounds_done",
+    "airtime": "total.airtime_s",
+    "transmit energy": "total.energy_j",
+    "computing": "total.paper_gflops",
+}
+
+
+def footing(rows: Sequence[GroupRow]) -> tuple[list[str], list[str]]:
+    """The budgets in which several methods agree in the mean over seeds, and the others."""
+    equal: list[str] = []
+    unequal: list[str] = []
+    for budget, key in BUDGETS.items():
+        spent = [value for row in rows if (value := row.mean(key)) is not None]
+        if len(spent) == len(rows):
+            agree = max(spent) <= (1 + EQUAL_WITHIN) * min(spent)
+            (equal if agree else unequal).append(budget)
+    return equal, unequal
 
 
 def averaged_score(members: Group) -> AveragedScore | None:

@@ -14,7 +14,7 @@ from slimfl.methods.names import title
 from slimfl.report.tables import NONE, Column, RunTable, number, percent, rounds, width_names
 from slimfl.results.rules import ERRORS, LAST
 from slimfl.results.statistics import Paired, paired
-from slimfl.results.summary import GroupRow, Summary
+from slimfl.results.summary import GroupRow, Summary, footing
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _points(lead: Paired | None) -> str:
 
 def _sentence(ranking: Ranking) -> str:
     width, leaders, behind = ranking.width, ranking.leaders, ranking.behind
-    where = f"At width {width} over the {ranking.scene},"
+    where = f"At width {width} over the {ranking.scene},{_footing(ranking)}"
     if not leaders:
         names = _and([_with_percent(row, width) for row in ranking.unlearned])
         have = "has" if len(ranking.unlearned) == 1 else "have"
@@ -165,6 +165,16 @@ def _sentence(ranking: Ranking) -> str:
         names = _and([_with_percent(row, width) for row in ranking.unlearned])
         said += f"; {names} {'has' if len(ranking.unlearned) == 1 else 'have'} not learned yet"
     return f"{where} {said}."
+
+
+def _footing(ranking: Ranking) -> str:
+    """What the methods of a ranking agree in; empty for one method."""
+    rows = [*ranking.leaders, *ranking.behind, *ranking.unlearned]
+    if len(rows) < 2:
+        return ""
+    equal, unequal = footing(rows)
+    but_not = f", but not {_and(unequal)}," if equal and unequal else ","
+    return f" at equal {_and(equal)}{but_not}" if equal else f" at unequal {_and(unequal)},"
 
 
 def _mean(row: GroupRow, width: str) -> float:
