@@ -29,36 +29,119 @@ class Ranking:
     unlearned: list[GroupRow]
     """Not better than guessing, so not ranked."""
 
+    @classmethod
+    def of(cls, scene: str, width: str, rows: Sequence[GroupRow]) -> "Ranking":
+        """Rank the methods that were tested at this width."""
+        tested = [row for row in rows if width in row.widths and not row.computed]
+        tested.sort(key=lambda row: _reached(row, width), reverse=True)
+        ranking = cls(scene, width, [], [], [])
+        for row in tested:
+            if not row.has_learned(width):
+                ranking.unlearned.append(row)
+            elif ranking.leaders and (lead := ranking.lead_over(row)) and lead.told_apart:
+                ranking.behind.append(row)
+            else:
+                ranking.leaders.append(row)
+        return ranking
+
     def lead_over(self, row: GroupRow) -> Paired | None:
         """The best against another in points, paired by seed; None without a common seed."""
-        return _lead(self.leaders[0], row, self.width)
+        best, other = ((100 * one.accuracy(self.width)).to_dict() for one in (self.leaders[0], row))
+        return paired(best, other)
 
+    @property
+    def sentence(self) -> str:
+        """Who leads, and by how much."""
+        where = f"At width {self.width} over the {self.scene},{self._footing}"
+        guessing = self._named(self.unlearned)
+        have = f"{'has' if len(self.unlearned) == 1 else 'have'} not learned yet"
+        if not self.leaders:
+            limit = 100 * max(row.learned_above for row in self.unlearned)
+            return (
+                f"{where} {guessing} {have}: the accuracy is not above {limit:.1f} %, "
+                f"which is guessing plus {ERRORS:.0f} standard errors."
+            )
+        first = self._named(self.leaders)
+        if len(self.leaders) > 1 and all(len(row.seeds) == 1 for row in self.leaders):
+            said = f"{first}: one seed tells nothing apart"
+        elif len(self.leaders) > 1:
+            gaps = "; over ".join(f"{row.name} {self._points(row)}" for row in self.leaders[1:])
+            said = f"{first} are not told apart (the first over {gaps})"
+            for row in self.behind[:1]:
+                said += f"; {self._named([row])} is behind the first: {self._points(row)}"
+        elif self.behind:
+            said = f"{first} leads; over {self._named(self.behind[:1])}: "
+            said += self._points(self.behind[0])
+        else:
+            alone = "one that has learned" if self.unlearned else "method at this width"
+            said = f"{first} is the only {alone}"
+        return f"{where} {said}; {guessing} {have}." if self.unlearned else f"{where} {said}."
 
-def rankings(summary: Summary) -> list[Ranking]:
-    """One per scene and tested width."""
-    found = []
-    for scene in dict.fromkeys(row.scene for row in summary.groups):
-        rows = [row for row in summary.groups if row.scene == scene and not row.computed]
-        widths = dict.fromkeys(width for row in rows for width in row.widths)
-        found += [
-            _ranking(scene, width, [row for row in rows if width in row.widths])
-            for width in sorted(widths, key=lambda name: float(name[:-1]))
-        ]
-    return found
+    @property
+    def leader(self) -> str:
+        """The same in a cell of a table."""
+        if not self.leaders:
+            return "none has learned yet"
+        told = [f"{row.name} {percent(_reached(row, self.width))} %" for row in self.leaders]
+        if len(told) > 1:
+            return "not told apart: " + ", ".join(told)
+        if not self.behind:
+            return told[0]
+        lead = _reached(self.leaders[0], self.width) - _reached(self.behind[0], self.width)
+        return f"{told[0]} (+{100 * lead:.1f})"
+
+    @property
+    def _footing(self) -> str:
+        """What the methods agree in; empty for one method."""
+        rows = [*self.leaders, *self.behind, *self.unlearned]
+        if len(rows) < 2:
+            return ""
+        equal, unequal = footing(rows)
+        but_not = f", but not {_and(unequal)}," if equal and unequal else ","
+        return f" at equal {_and(equal)}{but_not}" if equal else f" at unequal {_and(unequal)},"
+
+    def _named(self, rows: Sequence[GroupRow]) -> str:
+        return _and([f"{row.name} ({percent(_reached(row, self.width))} %)" for row in rows])
+
+    def _points(self, row: GroupRow) -> str:
+        lead = self.lead_over(row)
+        return "no seed in common" if lead is None else lead.in_points
 
 
 def conclusions_by_scene(summary: Summary) -> dict[str, list[str]]:
     """For each scene, one sentence per width, then what it cost."""
-    ranked = rankings(summary)
-    return {
-        scene: [
-            *(_sentence(each) for each in ranked if each.scene == scene),
-            *_cost([row for row in summary.groups if row.scene == scene]),
-            *(each.words for each in summary.budgets if each.scene == scene),
-            *(each.words for each in summary.averaged if each.scene == scene),
-        ]
-        for scene in dict.fromkeys(row.scene for row in summary.groups)
-    }
+    found = {}
+    for scene, rows in _by_scene(summary).items():
+        widths = width_names(row for row in rows if not row.computed)
+        found[scene] = [Ranking.of(scene, width, rows).sentence for width in widths]
+        found[scene] += _cost(rows)
+        found[scene] += [each.words for each in summary.budgets if each.scene == scene]
+        found[scene] += [each.words for each in summary.averaged if each.scene == scene]
+    return found
+
+
+def overview(summary: Summary) -> RunTable:
+    """One row per setting: who leads at each width, and what SlimFL saves on the air."""
+    scenes = _by_scene(summary)
+
+    def leader(scene: str, width: str) -> str:
+        tested = any(width in row.widths for row in scenes[scene] if not row.computed)
+        return Ranking.of(scene, width, scenes[scene]).leader if tested else NONE
+
+    def ratio(scene: str) -> str:
+        slim = next((row for row in scenes[scene] if row.method == "slimfl"), None)
+        every = next((row for row in scenes[scene] if row.computed), None)
+        times = _times(slim, every, "total") if slim and every else ""
+        return times.removesuffix(" as much") or NONE
+
+    columns = [
+        *(
+            Column(f"{width}: most accurate", f"best.{width}", partial(leader, width=width))
+            for width in width_names(summary.groups)
+        ),
+        Column("energy without SlimFL", "energy_ratio", ratio),
+    ]
+    return RunTable("overview", "All settings", str, columns, list(scenes), heading="setting")
 
 
 def caveats(summary: Summary) -> list[str]:
@@ -110,165 +193,48 @@ def _unsound(row: GroupRow) -> list[str]:
     return notes
 
 
-def _ranking(scene: str, width: str, rows: Sequence[GroupRow]) -> Ranking:
-    best_first = sorted(rows, key=lambda row: _mean(row, width), reverse=True)
-    learned = [row for row in best_first if row.has_learned(width)]
-    unlearned = [row for row in best_first if not row.has_learned(width)]
-    leaders = learned[:1]
-    behind: list[GroupRow] = []
-    for row in learned[1:]:
-        lead = _lead(learned[0], row, width)
-        (behind if lead is not None and lead.told_apart else leaders).append(row)
-    return Ranking(scene, width, leaders, behind, unlearned)
+def _by_scene(summary: Summary) -> dict[str, list[GroupRow]]:
+    found: dict[str, list[GroupRow]] = {}
+    for row in summary.groups:
+        found.setdefault(row.scene, []).append(row)
+    return found
 
 
-def _lead(first: GroupRow, other: GroupRow, width: str) -> Paired | None:
-    own, theirs = ((100 * row.accuracy(width)).to_dict() for row in (first, other))
-    return paired(own, theirs)
-
-
-def _points(lead: Paired | None) -> str:
-    return "no seed in common" if lead is None else lead.in_points
-
-
-def _sentence(ranking: Ranking) -> str:
-    width, leaders, behind = ranking.width, ranking.leaders, ranking.behind
-    where = f"At width {width} over the {ranking.scene},{_footing(ranking)}"
-    if not leaders:
-        names = _and([_with_percent(row, width) for row in ranking.unlearned])
-        have = "has" if len(ranking.unlearned) == 1 else "have"
-        limit = 100 * max(row.learned_above for row in ranking.unlearned)
-        return (
-            f"{where} {names} {have} not learned yet: the accuracy is not above {limit:.1f} %, "
-            f"which is guessing plus {ERRORS:.0f} standard errors."
-        )
-    first = leaders[0]
-    if len(leaders) == 1 and not behind:
-        alone = "is the only method at this width"
-        if ranking.unlearned:
-            alone = "is the only one that has learned"
-        said = f"{_with_percent(first, width)} {alone}"
-    elif len(leaders) == 1:
-        said = f"{_with_percent(first, width)} leads; over {_with_percent(behind[0], width)}: "
-        said += _points(ranking.lead_over(behind[0]))
-    elif all(len(row.seeds) == 1 for row in leaders):
-        names = _and([_with_percent(row, width) for row in leaders])
-        said = f"{names}: one seed tells nothing apart"
-    else:
-        names = _and([_with_percent(row, width) for row in leaders])
-        gaps = [f"{row.name} {_points(ranking.lead_over(row))}" for row in leaders[1:]]
-        said = f"{names} are not told apart (the first over {'; over '.join(gaps)})"
-        if behind:
-            gap = _points(ranking.lead_over(behind[0]))
-            said += f"; {_with_percent(behind[0], width)} is behind the first: {gap}"
-    if ranking.unlearned:
-        names = _and([_with_percent(row, width) for row in ranking.unlearned])
-        said += f"; {names} {'has' if len(ranking.unlearned) == 1 else 'have'} not learned yet"
-    return f"{where} {said}."
-
-
-def _footing(ranking: Ranking) -> str:
-    """What the methods of a ranking agree in; empty for one method."""
-    rows = [*ranking.leaders, *ranking.behind, *ranking.unlearned]
-    if len(rows) < 2:
-        return ""
-    equal, unequal = footing(rows)
-    but_not = f", but not {_and(unequal)}," if equal and unequal else ","
-    return f" at equal {_and(equal)}{but_not}" if equal else f" at unequal {_and(unequal)},"
-
-
-def _mean(row: GroupRow, width: str) -> float:
+def _reached(row: GroupRow, width: str) -> float:
     return row.accuracy_mean(width) or 0.0
 
 
+def _and(names: list[str]) -> str:
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _cost(rows: Sequence[GroupRow]) -> list[str]:
-    """One SlimFL run compared with one Vanilla FL run per width."""
-    per_width = {_settings(row): row for row in rows if row.computed}
-    return [
-        sentence
-        for slim in rows
-        if slim.method == "slimfl" and _settings(slim) in per_width
-        for sentence in _cost_of(slim, per_width[_settings(slim)])
-    ]
+    """One SlimFL run compared with one Vanilla FL run per width, both with the same settings."""
 
+    def settings(row: GroupRow) -> str:
+        """What a name says besides the method."""
+        return row.name.removeprefix(title(row.method))
 
-def _settings(row: GroupRow) -> str:
-    """What a name says besides the method, which is equal for groups with the same settings."""
-    return row.name.removeprefix(title(row.method))
-
-
-def _cost_of(slim: GroupRow, every: GroupRow) -> list[str]:
-    widths = _and(slim.widths)
-    own, theirs = _joules(slim, "total"), _joules(every, "total")
-    sentences = [
-        f"Over the {slim.scene}, serving widths {widths} costs {number(own)} J of "
-        f"transmit energy with one run of {slim.name} and {number(theirs)} J with one run "
-        f"of Vanilla FL per width ({_times(theirs, own)})."
-    ]
-    own, theirs = _joules(slim, "until_converged"), _joules(every, "until_converged")
-    if own and theirs:
+    sentences = []
+    per_width = {settings(row): row for row in rows if row.computed}
+    for slim in (row for row in rows if row.method == "slimfl" and settings(row) in per_width):
+        every, key = per_width[settings(slim)], "total.energy_j"
         sentences.append(
-            f"Until convergence, the costs are {number(own)} J and {number(theirs)} J "
-            f"({_times(theirs, own)})."
+            f"Over the {slim.scene}, serving widths {_and(slim.widths)} costs "
+            f"{number(slim.mean(key))} J of transmit energy with one run of {slim.name} and "
+            f"{number(every.mean(key))} J with one run of Vanilla FL per width "
+            f"({_times(slim, every, 'total') or 'no comparison'})."
         )
+        key, times = "until_converged.energy_j", _times(slim, every, "until_converged")
+        if times:
+            sentences.append(
+                f"Until convergence, the costs are {number(slim.mean(key))} J and "
+                f"{number(every.mean(key))} J ({times})."
+            )
     return sentences
 
 
-def _with_percent(row: GroupRow, width: str) -> str:
-    return f"{row.name} ({percent(_mean(row, width))} %)"
-
-
-def _joules(row: GroupRow, part: str) -> float | None:
-    return row.mean(f"{part}.energy_j")
-
-
-def _times(one: float | None, other: float | None) -> str:
-    return f"{one / other:.2f} times as much" if one is not None and other else "no comparison"
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def overview(summary: Summary) -> RunTable:
-    """One row per setting: who leads at each width, and what SlimFL saves on the air."""
-    ranked = {(each.scene, each.width): each for each in rankings(summary)}
-    scenes = list(dict.fromkeys(row.scene for row in summary.groups))
-
-    def leader(scene: str, width: str) -> str:
-        return _leader(ranked.get((scene, width)))
-
-    def ratio(scene: str) -> str:
-        return _energy_ratio([row for row in summary.groups if row.scene == scene])
-
-    columns = [
-        *(
-            Column(f"{width}: most accurate", f"best.{width}", partial(leader, width=width))
-            for width in width_names(summary.groups)
-        ),
-        Column("energy without SlimFL", "energy_ratio", ratio),
-    ]
-    return RunTable("overview", "All settings", str, columns, scenes, heading="setting")
-
-
-def _leader(ranking: Ranking | None) -> str:
-    if ranking is None:
-        return NONE
-    if not ranking.leaders:
-        return "none has learned yet"
-    width = ranking.width
-    told = [f"{row.name} {percent(_mean(row, width))} %" for row in ranking.leaders]
-    if len(told) > 1:
-        return "not told apart: " + ", ".join(told)
-    if not ranking.behind:
-        return told[0]
-    lead = _mean(ranking.leaders[0], width) - _mean(ranking.behind[0], width)
-    return f"{told[0]} (+{100 * lead:.1f})"
-
-
-def _energy_ratio(rows: Sequence[GroupRow]) -> str:
-    slim = next((row for row in rows if row.method == "slimfl"), None)
-    every = next((row for row in rows if row.computed), None)
-    if slim is None or every is None or not _joules(slim, "total"):
-        return NONE
-    return _times(_joules(every, "total"), _joules(slim, "total")).removesuffix(" as much")
+def _times(slim: GroupRow, every: GroupRow, part: str) -> str:
+    """How much more energy the one takes than the other; empty if that is unknown."""
+    own, theirs = (row.mean(f"{part}.energy_j") for row in (slim, every))
+    return f"{theirs / own:.2f} times as much" if own and theirs is not None else ""
