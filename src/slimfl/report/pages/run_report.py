@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +105,36 @@ class _Report:
         values = {"key": key, "label": label, "caption": caption, "height": plot["height"]}
         return "figure", values
 
-    def _by_scene(self, made: Iterable[tuple[str, list[Block]]]) -> list[Block]:
-        """Settings next to each other if the screen is wide enough."""
-        parts = [[*self._heading(scene), *blocks] for scene, blocks in made]
+    def _by_scene(self, key: str, label: str, made: dict[str, Plot]) -> list[Block]:
+        """One plot per setting on a common scale, side by side if the screen is wide enough."""
+        plots.share_axis(made.values())
+        parts = [
+            [
+                *([("h4", _capital(scene))] if len(self.scenes) > 1 else []),
+                self._figure(key, plot, f"{label}, {scene}"),
+            ]
+            for scene, plot in made.items()
+        ]
         return [("side-by-side", parts)] if parts else []
 
-    def _heading(self, scene: str) -> list[Block]:
-        return [("h4", _capital(scene))] if len(self.scenes) > 1 else []
+    def _curves(
+        self,
+        key: str,
+        label: str,
+        lines_of: Callable[[Group], list[Line]],
+        x: Sequence[Axis],
+        y: Axis,
+        height: int,
+    ) -> list[Block]:
+        """Curves of every setting; empty if there are none."""
+        made = {}
+        for scene, groups in self.scenes.items():
+            lines = [line for each in groups for line in lines_of(each)]
+            if lines or key == "accuracy":
+                widths = groups[0].runs[0].width_names
+                made[scene] = plots.curves(lines, self.palette, widths, x, y, height)
+        names = ", ".join(dict.fromkeys(each.name for each in self.groups))
+        return self._by_scene(key, f"{label}, of {names}", made)
 
     def _result(self) -> list[Block]:
         """The result in words; for several settings, first a table with one row each."""
@@ -155,16 +179,18 @@ class _Report:
         ]
 
     def _accuracy(self) -> list[Block]:
-        several = any(len(each.runs) > 1 for each in self.groups)
         band = (
             " The line is the mean over seeds; the band reaches from the lowest seed to the "
             "highest."
         )
         how = (
-            f"The colour shows the method, the dash pattern the width.{band if several else ''} "
+            "The colour shows the method, the dash pattern the width."
+            f"{band if any(len(each.runs) > 1 for each in self.groups) else ''} "
             "Click a name to hide or show its curve; drag across a plot to zoom in."
         )
-        return [("p", how), *self._accuracy_over("accuracy", [plots.ROUND], 440, "rounds")]
+        lines = partial(self.lines.of_widths, what="accuracy", scale=100)
+        x, y = [plots.ROUND], plots.ACCURACY
+        return [("p", how), *self._curves("accuracy", "Accuracy over rounds", lines, x, y, 440)]
 
     def _accuracy_cost(self) -> list[Block]:
         counted = energy_words(run for each in self.groups for run in each.runs) or "none"
@@ -173,59 +199,22 @@ class _Report:
             "width pays only for that width. Computing energy follows a preset, and presets "
             f"differ by two orders of magnitude; here: {counted}."
         )
-        axes = list(plots.COSTS.values())
-        what = "energy, airtime, data sent or virtual time"
-        return [("p", how), *self._accuracy_over("accuracy-cost", axes, 400, what)]
-
-    def _accuracy_over(self, key: str, axes: list[Axis], height: int, what: str) -> list[Block]:
-        def lines(each: Group) -> list[Line]:
-            if key == "accuracy":
-                return self.lines.of_widths(each, "accuracy", 100)
-            return self.lines.against_cost(each)
-
-        return self._curves(key, lines, axes, plots.ACCURACY, height, f"Accuracy over {what}")
+        label = "Accuracy over energy, airtime, data sent or virtual time"
+        lines, x = self.lines.against_cost, list(plots.COSTS.values())
+        drawn = self._curves("accuracy-cost", label, lines, x, plots.ACCURACY, 400)
+        return [("p", how), *drawn]
 
     def _losses(self) -> list[Block]:
         """The losses on the test set and in training; empty if no run recorded any."""
         blocks: list[Block] = []
-        for key, what, name, label in (
-            ("loss", "loss", "On the test set", "cross-entropy on the test set"),
-            ("training-loss", "training_loss", "In training, mean over devices",
-             "training loss of the devices"),
-        ):  # fmt: skip
-            drawn = self._curves(
-                key,
-                lambda each, what=what: self.lines.of_widths(each, what),  # type: ignore[misc]
-                [plots.ROUND],
-                Axis(label),
-                360,
-                f"{label[:1].upper()}{label[1:]} over rounds",
-            )
+        for what, name, label in (
+            ("loss", "On the test set", "cross-entropy on the test set"),
+            ("training_loss", "In training, mean over devices", "training loss of the devices"),
+        ):
+            lines, key = partial(self.lines.of_widths, what=what), what.replace("_", "-")
+            drawn = self._curves(key, _capital(label), lines, [plots.ROUND], Axis(label), 360)
             blocks += [("h3", name), *drawn] if drawn else []
         return blocks
-
-    def _curves(
-        self,
-        key: str,
-        lines_of: Callable[[Group], list[Line]],
-        x: Sequence[Axis],
-        y: Axis,
-        height: int,
-        what: str,
-    ) -> list[Block]:
-        """One plot per scene, all with the same vertical axis; empty if there is nothing."""
-        drawn: list[tuple[str, Plot, str]] = []
-        for scene, groups in self.scenes.items():
-            lines = [line for each in groups for line in lines_of(each)]
-            if not lines and key != "accuracy":
-                continue
-            widths = groups[0].runs[0].width_names
-            plot = plots.curves(lines, self.palette, widths, x, y, height)
-            names = ", ".join(dict.fromkeys(line.method for line in lines))
-            at = f" at widths {', '.join(widths)}" if any(line.width for line in lines) else ""
-            drawn.append((scene, plot, f"{what} of {names}{at}, {scene}"))
-        plots.share_axis(plot for _, plot, _ in drawn)
-        return self._by_scene((s, [self._figure(key, plot, label)]) for s, plot, label in drawn)
 
     def _devices(self) -> list[Block]:
         """Time, batteries, who was heard and why others were missing."""
@@ -240,9 +229,8 @@ class _Report:
             blocks += [("table", table), ("note", how)]
         axes = [plots.ROUND, Axis("virtual time, s", "s")]
         charge = Axis("charge left of all batteries, %", "%", from_zero=True)
-        batteries = self._curves(
-            "batteries", self.lines.batteries, axes, charge, 340, "Charge of all batteries together"
-        )
+        label = "Charge of all batteries together"
+        batteries = self._curves("batteries", label, self.lines.batteries, axes, charge, 340)
         blocks += [("h3", "Batteries"), *batteries] if batteries else []
         notes = (
             "In percent of the times that a device was asked. Never heard: devices from which "
@@ -283,11 +271,10 @@ class _Report:
         return blocks
 
     def _delivered(self) -> list[Block]:
-        drawn = []
-        for scene, groups in self.scenes.items():
-            plot = plots.delivered([(each, self.rows[id(each)]) for each in groups], self.palette)
-            label = f"Delivered share of every segment, measured and expected, {scene}"
-            drawn.append((scene, [self._figure("delivered", plot, label)]))
+        made = {
+            scene: plots.delivered([(each, self.rows[id(each)]) for each in groups], self.palette)
+            for scene, groups in self.scenes.items()
+        }
         unknown = [
             each.name
             for each in self.groups
@@ -298,19 +285,16 @@ class _Report:
             "Bars: measured. Diamonds: the decoding probability of equation (5), reduced by "
             "dropout, with two standard errors for the same number of uploads."
         )
-        return [("p", how + (none if unknown else "")), *self._by_scene(drawn)]
+        label = "Delivered share of every segment, measured and expected"
+        return [("p", how + (none if unknown else "")), *self._by_scene("delivered", label, made)]
 
     def _bits(self) -> list[Block]:
         made = {
             scene: plots.bits([self.rows[id(each)] for each in groups], self.palette)
             for scene, groups in self.scenes.items()
         }
-        plots.share_axis(made.values())
-        drawn = (
-            (scene, [self._figure("bits", plot, f"Decoded and dropped MB per segment, {scene}")])
-            for scene, plot in made.items()
-        )
-        return [("p", "Solid: decoded. Hatched: sent but dropped."), *self._by_scene(drawn)]
+        drawn = self._by_scene("bits", "Decoded and dropped MB per segment", made)
+        return [("p", "Solid: decoded. Hatched: sent but dropped."), *drawn]
 
     def _partition(self) -> list[Block]:
         """Every distinct partition among the groups' first seeds."""
