@@ -1,11 +1,12 @@
 """Files are replaced atomically, and only plain files are opened."""
 
+import errno
 import os
 import threading
 
 import pytest
 
-from slimfl.errors import RequestError
+from slimfl.errors import RequestError, RunError
 from slimfl.files import (
     NotRegularError,
     UnreadableError,
@@ -166,3 +167,14 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
         file.truncate(1 << 33)
     with pytest.raises(NotRegularError, match="more than"):
         read_json(tmp_path / "sparse.json")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, RunError), (errno.EACCES, RequestError)]
+)
+def test_an_error_of_writing_is_a_sentence_and_leaves_the_old_file(tmp_path, number, kind):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(kind, match=r"report\.html"), atomic_write(path):
+        raise OSError(number, os.strerror(number))
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]

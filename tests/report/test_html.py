@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from slimfl.errors import RequestError
 from slimfl.report.pages.run_report import write_report
 from slimfl.results.curves import POINTS
 from slimfl.results.summary import summarise
@@ -209,15 +208,6 @@ def test_every_section_is_there_and_described(paper_runs, tmp_path):
         assert words in page.text, words
 
 
-def test_a_scene_has_its_own_plots(make_run, tmp_path):
-    runs = [make_run(), make_run(name="b", experiment={"radio__channel": "good"})]
-    page = read(runs, tmp_path)
-    kinds = [key.rpartition("-")[0] for key in page.json("slimfl-plots")]
-    assert kinds.count("accuracy") == 2
-    assert "Poor channel" in page.text
-    assert "Good channel" in page.text
-
-
 def test_names_cannot_become_markup(make_run, tmp_path):
     evil = '<script>alert("1")</script>&amp;</script>'
     name = evil.replace("/", "\u2215")
@@ -252,14 +242,6 @@ def test_long_runs_are_thinned_and_the_page_says_so(make_run, tmp_path):
 def test_a_run_that_has_not_begun_gives_a_page(make_run, tmp_path):
     page = read([make_run(curves={})], tmp_path)
     assert "0 of 1 rounds" in page.text
-
-
-def test_the_file_appears_whole_or_not_at_all(make_run, tmp_path):
-    path = write_report([make_run()], tmp_path / "new" / "report.html")
-    assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RequestError, match="choose another path"):
-        write_report([make_run(seed=1)], tmp_path / "file" / "report.html")
 
 
 def test_epsilon_stands_in_the_table_of_runs_where_there_is_one(make_run, tmp_path):

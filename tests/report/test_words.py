@@ -152,16 +152,6 @@ def test_costs_are_compared_between_runs_with_the_same_settings(make_run):
     assert "(2.00 times as much)" in costs[0]
 
 
-def test_the_leader_is_not_hard_coded(make_run):
-    runs = [
-        make_run("slimfl", curves={"0.5x": [0.6, 0.6], "1.0x": [0.6, 0.6]}),
-        make_run("vanilla-1.0x", curves={"1.0x": [0.7, 0.7]}),
-    ]
-    alone, ranked = conclusions(runs)
-    assert "is the only method at this width" in alone
-    assert "Vanilla FL-1.0x (70.0 %) and SlimFL (60.0 %): one seed tells nothing" in ranked
-
-
 def test_networks_that_guess_are_not_ranked(make_run):
     """Two classes and 10,000 test samples: a coin is right in 50 ± 0.5 % of them."""
 
@@ -221,25 +211,10 @@ def test_an_unfinished_run_and_refused_updates_are_told(make_run):
     assert "refused 2 updates" in notes
 
 
-def test_the_closing_table_fits_100_columns(paper_runs):
-    text = printed(paper_runs)
-    assert "Vanilla FL-1.5x" in text
-    assert "60.0 ± 7.1" in text
-    assert "100.0 / 50.0" in text
-    assert "deviation over 2 seeds" in text
-
-
 def test_the_comparison_has_differences_in_points(paper_runs):
     text = printed(paper_runs, differences=True)
     assert "Vanilla FL-0.5x" in text, "names are not folded"
     assert text.count("(-10.0 ± 0.0)") == 4, "the same in both seeds"
-
-
-def test_scenes_are_told_apart(make_run):
-    runs = [make_run(), make_run(name="b", experiment={"radio__channel": "good"})]
-    text = printed(runs)
-    assert "poor channel" in text
-    assert "good channel" in text
 
 
 def test_expected_shares_are_equation_5(make_run):
@@ -287,10 +262,3 @@ def test_a_channel_that_a_folder_names_is_not_imported_to_be_asked(make_run):
 )
 def test_numbers_have_no_powers_of_ten(value, text):
     assert number(value) == text
-
-
-def test_the_closing_table_tells_epsilon_where_there_is_one(make_run):
-    plain = make_run()
-    assert "epsilon" not in printed([plain])
-    private = make_run(seed=1, privacy={"epsilon": 3.14159, "delta": 1e-5})
-    assert "epsilon (delta): 3.14 (1e-05)" in printed([plain, private])

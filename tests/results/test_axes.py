@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from slimfl.report.pages.run_report import page
 from slimfl.results.curves import battery_charge, x_axes
 from slimfl.results.groups import group
 from slimfl.results.per_run import run_summary
@@ -59,6 +60,7 @@ def test_every_axis_is_a_plain_sum(folder):
 
 def test_joules_name_their_presets(folder):
     words = energy_words(find([folder]))
+    assert words in page(find([folder]))
     assert "horowitz-45nm" in words
     assert "kappa-1e-28" in words
 

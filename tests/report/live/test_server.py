@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 
 import pytest
@@ -16,8 +15,7 @@ import pytest
 from slimfl.cli import main
 from slimfl.report.live import server as live_server
 from slimfl.report.live.board import Board
-from tests.hand_made_runs import line
-from tests.report.live.serving import COMMAND, TOKEN, append, until, watching, write_run
+from tests.report.live.serving import COMMAND, TOKEN, append, watching, write_run
 
 METHODS = ("slimfl", "vanilla-0.5x", "vanilla-1.0x")
 
@@ -207,16 +205,6 @@ def test_a_taken_default_port_is_no_obstacle(make_run):
         ports = {first.getsockname()[1], second.getsockname()[1]}
     assert len(ports) == 2
     assert PORT > 1024
-
-
-@pytest.mark.slow
-def test_new_rounds_come_by_themselves(make_run):
-    run = make_run(experiment={"rounds": 9})
-    with watching(run.path) as server:
-        events(server)
-        append(run.path, line(3, {"0.5x": 0.5, "1.0x": 0.5}))
-        time.sleep(0.1)
-        assert until(lambda: '"rounds": 3' in events(server))
 
 
 @pytest.mark.slow
