@@ -82,20 +82,3 @@ def test_what_a_device_misses_does_not_depend_on_its_number(alpha):
     missed = np.array(missed)
     assert missed.mean() > 0.05  # the stock does bind
     assert differs_by_index(missed) > 1e-3
-
-
-def test_the_test_of_numbers_sees_devices_that_take_turns():
-    """Sequential filling, as it was: the last device gets what nobody wanted."""
-    missed = []
-    for seed in range(400):
-        mixes, each, _ = draw(seed, devices=10, alpha=0.5)
-        left, row = np.full(10, 600.0), []
-        for mix in mixes:
-            got, want = np.zeros(10), float(each)
-            while want > 1e-6:
-                weights = np.where(left > 1e-9, mix, 0)
-                take = np.minimum(want * weights / weights.sum(), left)
-                got, left, want = got + take, left - take, want - take.sum()
-            row.append(np.abs(got / each - mix).sum())
-        missed.append(row)
-    assert differs_by_index(np.array(missed)) < 1e-12

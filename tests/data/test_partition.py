@@ -111,18 +111,6 @@ def test_the_shares_of_a_class_have_the_moments_of_the_dirichlet_distribution():
     assert np.abs(correlation).max() < 5 / np.sqrt(150)
 
 
-def test_no_device_number_has_a_special_mix_in_equal_parts():
-    """Hsu's mixes are drawn alike for all, so the skew must not depend on who is asked last."""
-    skews = np.array(
-        [
-            max_shares(BALANCED, partition(BALANCED, 10, section("dirichlet-equal"), seed))
-            for seed in range(200)
-        ]
-    )
-    error = skews.std() / np.sqrt(len(skews))
-    assert np.abs(skews.mean(axis=0) - skews.mean()).max() < 4 * error
-
-
 def test_a_tiny_alpha_gives_every_class_to_one_device_whole():
     labels = np.arange(4000) % 40
     counts = partition(labels, 2, section(alpha=1e-6, min_samples=1), 0).class_counts(labels, 40)

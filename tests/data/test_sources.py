@@ -290,11 +290,6 @@ def test_a_cache_that_cannot_be_written_gives_the_four_ways_too(named, monkeypat
         assert way in str(caught.value)
 
 
-def test_fashion_mnist_tells_the_debian_package_that_holds_it():
-    assert SOURCES["fashion-mnist"].debian == "dataset-fashion-mnist"
-    assert all(len(set(source.sha256)) == 4 for source in SOURCES.values())
-
-
 # checksums
 
 
@@ -340,21 +335,3 @@ def test_fashion_mnist_is_what_everybody_knows(fashion_mnist, tmp_path):
     # the mean and deviation that every tutorial prints: 0.2860 and 0.3530
     mean, deviation = dataset.normalisation("standard")
     assert (round(float(mean[0]), 4), round(float(deviation[0]), 4)) == (0.2860, 0.3530)
-
-
-def test_one_changed_label_of_fashion_mnist_is_refused(fashion_mnist, tmp_path):
-    original = link_all_but(fashion_mnist, tmp_path / "copy", FILES[1])
-    raw = original.read_bytes()
-    raw = bytearray(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    raw[-1] ^= 1
-    (tmp_path / "copy" / FILES[1]).write_bytes(raw)
-    with pytest.raises(RequestError, match="checksum") as caught:
-        load("fashion-mnist", tmp_path / "copy")
-    assert FILES[1] in str(caught.value)
-
-
-def test_the_installed_debian_package_is_found_without_fetching(offline):
-    installed = Path("/usr/share/datasets/fashion-mnist")
-    if not installed.is_dir():
-        pytest.skip("Debian's package dataset-fashion-mnist is not installed here")
-    assert locate("fashion-mnist", fetch=False) == installed

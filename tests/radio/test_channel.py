@@ -46,20 +46,6 @@ def test_the_formula_gives_table_6_to_the_last_digit(name):
     np.testing.assert_allclose(found, TABLE_VI[name], rtol=0, atol=0.0005)
 
 
-@pytest.mark.parametrize("name", TABLE_VI)
-def test_ten_thousand_draws_give_table_6_within_binomial_error(name):
-    section = RadioSection(channel=name)
-    link = outage_link(section)
-    frequencies = [
-        *decoding_frequencies(link, coding(section, SLIMFL), 10_000, seed=0),
-        *decoding_frequencies(link, coding(section, HALF), 10_000, seed=1),
-        *decoding_frequencies(link, coding(section, FULL), 10_000, seed=2),
-    ]
-    assert len(frequencies) == 4
-    for found, expected in zip(frequencies, TABLE_VI[name], strict=True):
-        assert within_binomial_error(found, expected, 10_000)
-
-
 @pytest.mark.parametrize("name", PRINTED_MBYTES)
 def test_the_printed_mbytes_are_those_of_ten_devices_in_a_thousand_rounds(name):
     """The 1.0x model counts when both segments arrive, the 0.5x model when the first does alone."""
@@ -105,20 +91,6 @@ def test_the_measured_loss_of_1_6_db_explains_the_waveforms():
     assert (real.decoding_probabilities(both) < ideal - 0.05).all()
 
 
-def test_probabilities_are_frequencies_for_three_messages_and_many_chunks():
-    """More draws than fit in one chunk of the simulation."""
-    three = Superposition((1.0, 1.5, 0.5), (0.7, 0.25, 0.05))
-    link = outage_link(RadioSection(noise_dbm=-42))
-    probabilities = link.decoding_probabilities(three)
-    draws = 150_000
-    frequencies = decoding_frequencies(link, three, draws, seed=4)
-    for found, expected in zip(frequencies, probabilities, strict=True):
-        assert within_binomial_error(found, expected, draws)
-    assert (np.diff(frequencies) <= 0).all()
-    # a whole number of successes: nothing is counted twice or left out
-    np.testing.assert_allclose(frequencies * draws, np.round(frequencies * draws), atol=1e-6)
-
-
 @pytest.mark.parametrize("draws", [1, 7, 65_536, 65_537])
 def test_frequencies_divide_by_the_draws_made(draws):
     easy = outage_link(RadioSection(noise_dbm=-300))
@@ -146,20 +118,6 @@ def test_a_gain_on_the_threshold_suffices_and_a_hair_less_does_not(noise_dbm, se
     gains = np.random.default_rng(seed).exponential(size=50)
     expected = [int(gain >= first) + int(gain >= second) for gain in gains]
     assert link.decoded(both, gains).tolist() == expected
-
-
-def test_less_noise_and_more_power_are_never_worse():
-    both = Superposition((1.5, 1.5), (0.8, 0.2))
-    by_noise = [
-        outage_link(RadioSection(noise_dbm=noise)).decoding_probabilities(both)
-        for noise in (-30, -40, -50, -60)
-    ]
-    assert (np.diff(by_noise, axis=0) > 0).all()
-    by_power = [
-        outage_link(RadioSection(power_dbm=power)).decoding_probabilities(both)
-        for power in (13, 23, 33)
-    ]
-    assert (np.diff(by_power, axis=0) > 0).all()
 
 
 def test_the_channel_draws_the_gains_of_its_fading():

@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import linprog, minimize, minimize_scalar
 
 from slimfl.errors import RequestError
-from slimfl.radio import Superposition
 from slimfl.radio.gain import (
     best_gain,
     break_even,
@@ -15,28 +14,6 @@ from slimfl.radio.gain import (
     price_of_a_safer_base_db,
     snr_of_thresholds,
 )
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_power_identity_holds_for_every_split_with_rising_thresholds(seed):
-    random = np.random.default_rng(seed)
-    rates = random.uniform(0.2, 2.0, random.integers(1, 5))
-    while True:
-        split = random.dirichlet(np.ones(len(rates)))
-        try:
-            signal = Superposition(tuple(rates), tuple(split))
-        except RequestError:
-            continue  # never decodable
-        snr = random.uniform(1, 50)
-        thresholds = signal.thresholds(1 / snr)
-        # a running maximum hides power that buys nothing; then the identity gives less
-        needed = snr_of_thresholds(rates, thresholds)
-        own = (2.0**rates - 1) / signal.margins() / snr
-        if (np.diff(own) >= 0).all():
-            assert needed == pytest.approx(snr, rel=1e-9)
-            return
-        assert needed <= snr * (1 + 1e-9)
-
 
 #: Two, three and four segments.
 SEVERAL = [(1.0, 2.0), (0.4, 0.9, 1.7), (0.3, 0.5, 0.9, 1.3)]
@@ -74,21 +51,6 @@ def test_the_gain_is_the_numeric_optimum_and_below_the_ceiling(rates, worth, snr
     assert -1e-4 <= found.share <= ceiling(worth) - 1
     probabilities = np.exp(-(2.0 ** np.cumsum(rates) - 1) / snr)
     assert found.single == pytest.approx(max(np.array(worth) * probabilities))
-
-
-@pytest.mark.parametrize(
-    ("share", "gains"), [(1 / 2, (0.117, 0.101, 0.064)), (1 / 3, (0.167, 0.128, 0.075)),
-                         (1 / 4, (0.189, 0.141, 0.080)), (1 / 8, (0.225, 0.161, 0.086))],
-)  # fmt: skip
-def test_gains_at_the_most_favourable_snr(share, gains):
-    rates = (3 * share, 3 * (1 - share))
-    for omega, expected in zip((0.7, 0.8, 0.9), gains, strict=True):
-        best = most_favourable_snr(rates, omega)
-        here = best_gain(best, rates, (omega, 1)).share
-        assert here == pytest.approx(expected, abs=0.006)  # a coarser search gave these
-        for other in (best / 1.3, best * 1.3):
-            assert best_gain(other, rates, (omega, 1)).share > 0
-            assert best_gain(other, rates, (omega, 1)).share < here
 
 
 @pytest.mark.parametrize(
@@ -153,16 +115,6 @@ def test_the_most_favourable_snr_is_where_a_search_finds_the_largest_gain(share,
         loss, bounds=(formula_db - 5, formula_db + 5), method="bounded", options={"xatol": 1e-3}
     ).x
     assert best_db == pytest.approx(formula_db, abs=0.25)
-
-
-@pytest.mark.parametrize("rates", SEVERAL)
-def test_no_snr_gains_more_than_the_ceiling(rates):
-    random = np.random.default_rng(7)
-    for _ in range(3):
-        worth = np.append(np.sort(random.uniform(0.2, 1, len(rates) - 1)), 1.0)
-        for snr in (2.0, 8.0, 30.0):
-            one = max(worth * np.exp(-(2.0 ** np.cumsum(rates) - 1) / snr))
-            assert best_by_plain_search(snr, rates, worth) <= ceiling(worth) * one
 
 
 @pytest.mark.parametrize("snr", [3.0, 10.0, 20.0, 60.0])

@@ -110,15 +110,6 @@ def test_equal_rates_with_any_feasible_split_have_the_papers_thresholds(
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_equal_rates_with_the_papers_split_are_nested_by_themselves():
-    """At lambda = 0.8 the second message needs the larger gain, so both thresholds differ."""
-    first, second = Superposition((1.5, 1.5), (0.8, 0.2)).thresholds(0.05)
-    target = 2**1.5 - 1
-    assert first == pytest.approx(0.05 * target / (0.8 - target * 0.2))
-    assert second == pytest.approx(0.05 * target / 0.2)
-    assert first < second
-
-
 def test_thresholds_that_are_not_nested_become_a_running_maximum(decode):
     """A slow second message needs less gain than the first, but has to wait for it."""
     rates, split = (2.0, 0.1), (0.8, 0.2)

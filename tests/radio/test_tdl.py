@@ -184,14 +184,6 @@ def test_longer_delays_are_more_diversity():
     assert outages[-1][0] < outages[0][0] / 5
 
 
-def test_a_shadow_lies_on_the_whole_band():
-    plain, shadowed = (
-        outage_link(RadioSection(fading="tdl-d", shadowing_db=db)).decoding_probabilities(BOTH)
-        for db in (0.0, 8.0)
-    )
-    assert (shadowed < plain - 0.05).all()
-
-
 OVER_NOISE = {
     "superposed": {"fading": "tdl-a"},
     "in a shadow": {"fading": "tdl-d", "shadowing_db": 6.0},
