@@ -87,7 +87,11 @@ def load(
 ) -> Dataset:
     """The dataset of that name, or the files of the folder of that name.
 
-    Those of `one_device` need not have samples of every class.
+    Args:
+        name: As in `data.dataset`.
+        folder: Where its files are; the usual places by default.
+        options: As in `data.options`.
+        one_device: Whether the files are one device's, which need not have every class.
     """
     found = _found(name, folder, options or {}, one_device=one_device)
     return replace(found, loaded_as=(name, None, None, as_options(options or {}), 1))
@@ -218,7 +222,13 @@ def save(folder: Path, train: Samples, test: Samples) -> None:
 
 
 def locate(name: str, folder: Path | None = None, fetch: bool = True) -> Path:
-    """The folder that holds the files of a named dataset, fetched into the cache if need be."""
+    """The folder that holds the files of a named dataset.
+
+    Args:
+        name: One of `SOURCES`.
+        folder: Where else to look; the environment's SLIMFL_DATA by default.
+        fetch: Whether to download into the cache what is nowhere.
+    """
     told = folder or os.environ.get("SLIMFL_DATA")
     if told:
         chosen = expanded(told)

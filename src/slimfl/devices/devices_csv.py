@@ -44,7 +44,13 @@ _NAME = re.compile(r"[\w.+-]{1,64}")
 
 
 def write_devices(path: Path, population: Population, widths: tuple[float, ...]) -> None:
-    """Write the table to `path` atomically."""
+    """Write the table atomically.
+
+    Args:
+        path: Of the file.
+        population: All devices.
+        widths: Those of the network, which the table names.
+    """
     with replacing(path) as file:
         file.write((",".join(COLUMNS) + "\n").encode())
         for begin in range(0, len(population), CHUNK):
@@ -71,7 +77,13 @@ def _written(part: Population, name: str, widths: tuple[float, ...]) -> list[str
 
 
 def read_devices(path: Path, devices: int, widths: tuple[float, ...]) -> Population:
-    """The population in a file; `RequestError` with one sentence if anything is wrong."""
+    """The population in a file; `RequestError` with one sentence if anything is wrong.
+
+    Args:
+        path: Of the file.
+        devices: How many the experiment has.
+        widths: Those of its network.
+    """
     columns = {name: np.empty(devices) for name in NUMBERS}
     names: dict[str, NDArray[np.int16]] = {name: np.empty(devices, np.int16) for name in NAMES}
     known: dict[str, dict[str, int]] = {name: {} for name in NAMES}

@@ -110,7 +110,14 @@ class Population:
     def alike(
         cls, samples: NDArray[np.int64], *, max_width: int, power_dbm: float, distance_m: float
     ) -> Self:
-        """Devices that differ only in the number of samples, as in the paper."""
+        """Devices that differ only in the number of samples, as in the paper.
+
+        Args:
+            samples: [device] training samples.
+            max_width: Index of the widest width that each can train.
+            power_dbm: Transmit power of each.
+            distance_m: From the server's antenna.
+        """
         return cls(
             np.arange(len(samples)),
             samples,

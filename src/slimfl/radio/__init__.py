@@ -10,8 +10,11 @@ The radio carries segments of a given size and knows nothing of models, so it is
 [0.949 0.816]
 [0.974 0.84 ]
 
-`channel` has the interface of channels, `outage` the paper's and `coding` its superposition;
-`splits` has the splits of the power, `bound`, `gain` and `preference` what theory says of a link.
+In the order of a round: `signals` puts segments into messages, at the rates and powers of `coding`
+and `splits`; `fading` and `path_loss` give a link its gain; a decoder of `decoders` says what
+arrives; `ledger` counts what it cost. `channel` is the interface of all that, `outage` the paper's
+channel and `link` one device on it. `adaptive`, `pairs`, `selective`, `moving`, `downlink` and
+`waveform` are what differs in more; `bound`, `gain` and `preference` are what theory says.
 """
 
 from slimfl.radio.build import build_channel as build_channel

@@ -42,7 +42,14 @@ def paper_constant(delta: float, probabilities: ArrayLike, weights: ArrayLike) -
 def sharp_constant(
     delta: float, probabilities: ArrayLike, weights: ArrayLike, devices: int
 ) -> float:
-    """B without the slack of erratum E14."""
+    """B without the slack of erratum E14.
+
+    Args:
+        delta: Mean over devices of the variance of a local gradient.
+        probabilities: [segment] p_i.
+        weights: [segment] w_i of the losses.
+        devices: K, how many take part in a round.
+    """
     segments = len(np.asarray(weights))
     return paper_constant(delta, probabilities, weights) / (segments * devices)
 
@@ -54,7 +61,8 @@ def tight_constant(
 
     Segment j gets the noise of every width from j on, times W_j = w_j + ... + w_S. The squared
     norms of a noise over the segments add up to its own, so in the worst case it is all in the
-    segment with the largest W_j^2 / p_j: (delta / K) max_j W_j^2 / p_j.
+    segment with the largest W_j^2 / p_j: (delta / K) max_j W_j^2 / p_j. Arguments are those of
+    `sharp_constant`.
     """
     reaching = np.asarray(weights, dtype=np.float64)[::-1].cumsum()[::-1]
     with np.errstate(divide="ignore", over="ignore"):
@@ -63,7 +71,13 @@ def tight_constant(
 
 
 def learning_rate(t: ArrayLike, smoothness: float, strong_convexity: float) -> Floats:
-    """Theorem 1's learning rate at iteration t = 1, 2, ..."""
+    """Theorem 1's learning rate.
+
+    Args:
+        t: Iterations, from 1.
+        smoothness: L.
+        strong_convexity: mu.
+    """
     t = np.asarray(t, dtype=np.float64)
     return np.asarray(2 / (strong_convexity * t + 2 * smoothness - strong_convexity))
 

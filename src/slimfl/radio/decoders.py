@@ -37,8 +37,12 @@ class Decoder(Protocol):
     def probabilities(self, coding: Coding, bits: Sequence[float], snr: Floats) -> Floats | None:
         """[..., message]: the probability that a message and all before it are decoded.
 
-        Non-decreasing in `snr`, which is g P/c; `bits` are those of every message. None where the
-        bits are needed and not known.
+        None where the bits are needed and not known.
+
+        Args:
+            coding: How the messages share the upload.
+            bits: Those of every message; empty if they are not known.
+            snr: [...] g P/c, in which the probabilities do not fall.
         """
 
 
@@ -167,6 +171,13 @@ def averaged(
 
     With certain decoding, the probability to reach a threshold. Otherwise E[f(g)] is the integral
     of Pr(g >= x) df(x), a sum over the points between which f rises.
+
+    Args:
+        decoder: At a known gain.
+        coding: How the messages share the upload.
+        bits: Those of every message; empty if they are not known.
+        reaches: The distribution of the gain.
+        noise_to_power: [...] c / P.
     """
     if isinstance(decoder, Outage):
         return reaches(coding.thresholds(noise_to_power, decoder.gap))

@@ -278,7 +278,14 @@ class FadingProcess(Protocol):
         """The state before the first round."""
 
     def step(self, state: State, seed: int, round: int, devices: int) -> tuple[Floats, State]:
-        """The scattering [device, 2] of a round, and the next state."""
+        """The scattering [device, 2] of a round, and the next state.
+
+        Args:
+            state: What `start` or the round before returned.
+            seed: The experiment's.
+            round: Number of the round, from 1.
+            devices: How many; device k's scattering must not depend on it.
+        """
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,13 @@ class Ledger:
         self._masks: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     def add(self, links: Links, signals: Sequence[Signal], receptions: Receptions) -> None:
-        """Add the receptions of some devices' signals."""
+        """Add the uploads of some devices.
+
+        Args:
+            links: One row per device.
+            signals: What each of them sent.
+            receptions: What the server got of it.
+        """
         for sent, decoded in zip(signals, receptions.decoded.tolist(), strict=True):
             self.sent += self._bits(sent, len(sent.messages))
             self.decoded += self._bits(sent, decoded)

@@ -66,7 +66,14 @@ class OutageLink:
         uniform: Floats | None = None,
         bits: Sequence[float] = (),
     ) -> NDArray[np.uint8]:
-        """[device]: the number of messages decoded at known gains; see `OutageChannel.decoded`."""
+        """[..., device]: the number of messages decoded at known gains.
+
+        Args:
+            coding: How the messages share the upload.
+            gains: [..., device] summed over the attempts.
+            uniform: [device] a uniform number each, for a decoder that is not certain.
+            bits: Those of every message, for a decoder that needs them.
+        """
         ratio = np.asarray(self.noise_to_power)
         return self.channel.decoded(coding, bits, gains, ratio, uniform).astype(np.uint8)
 

@@ -209,7 +209,12 @@ def exchange(
 ) -> tuple[Payload, int]:
     """The messages that arrive of one signal, and the attempts that it took.
 
-    An attempt has the signal-to-noise ratio of every subcarrier; symbols take them in turn.
+    Args:
+        modem: The symbols.
+        signal: Its messages, rates and powers.
+        payload: The bytes of every message.
+        attempts: [attempt][subcarrier] signal-to-noise ratios; symbols take them in turn.
+        random: Draws the noise.
     """
     if not any(len(each) for each in payload):
         return list(payload), 1  # an update that made no sense: it is refused on arrival

@@ -69,7 +69,14 @@ class BlockCurve:
 
 
 def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int = 0) -> BlockCurve:
-    """The curve of a layer of power 1 with layers of given powers as interference."""
+    """The curve of a layer of power 1.
+
+    Args:
+        code: Of its blocks.
+        interference: The powers of the layers that are not cancelled.
+        blocks: How many are sent per point of the curve.
+        seed: Of bits and noise.
+    """
     limit_db = -to_db(sum(interference)) if interference else np.inf
     layer = Layer(code, 0, 1.0, interference, code.symbols)
     low, high = LOWEST_DB, min(HIGHEST_DB, limit_db)
@@ -87,7 +94,13 @@ def measure(code: Code, interference: tuple[float, ...], blocks: int, seed: int 
 
 
 def fitted(points_db: Floats, passed: NDArray[Any], blocks: int) -> BlockCurve:
-    """The most likely curve behind counts of blocks."""
+    """The most likely curve behind counts of blocks.
+
+    Args:
+        points_db: [point] signal over interference and noise.
+        passed: [point] how many blocks were decoded there,
+        blocks: of how many.
+    """
     if not passed.any():
         return BlockCurve(float("inf"), 1.0)
 
