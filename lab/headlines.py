@@ -48,6 +48,22 @@ def headlines(answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
     return rows
 
 
+def story(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The ten sentences on the fourteen claims, with the verdicts as they are."""
+    words = {row["name"]: verdict_words(row) for row in rows}
+    path = RESULTS / "plans" / "superposition.json"
+    [primary] = [
+        row for row in json.loads(path.read_text("utf-8"))["contrasts"] if row["role"] == "primary"
+    ]
+    lead = "{mean:+.1f} [{low:+.1f}, {high:+.1f}] points ({seeds} seeds)".format_map(primary)
+    return [each.format(superposition=lead, **words) for each in paper.read("claims")["story"]]
+
+
+def verdict_words(claim: Mapping[str, Any]) -> str:
+    """A verdict, and that it is preliminary."""
+    return f"{claim['verdict']}{' (preliminary)' if claim['preliminary'] else ''}"
+
+
 def _rests_on(told: Mapping[str, Any], answers: Mapping[str, Answer]) -> Iterator[Claim]:
     if told.get("study") == "regimes":
         yield from advice(RESULTS / "studies" / "regimes" / "results.json")

@@ -20,12 +20,15 @@ from typing import Any
 
 from lab import made_with
 from lab.cell import Cell, gather, seed_by_seed
-from lab.headlines import headlines
+from lab.headlines import headlines, story, verdict_words
 from lab.judge import RULE, counted
 from lab.question import Answer, Question, Table
 from slimfl.files import atomic_write
 from slimfl.report.figures.drawing import save
 from slimfl.runs.sweeps import Watcher, is_complete
+
+#: The scale whose runs the ten sentences are about.
+STORY_OF = "standard"
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def write(made: Made, out: Path, command: str) -> dict[str, Any]:
             for kind in ("png", "pdf"):
                 save(picture.figure, out / "figures" / f"{picture.name}.{kind}")
         written.append(as_json(question, answer))
+    rows = headlines(made.answers) if "budget" in made.answers else []
     answered = {
         "scale": made.scale.name,
         "command": command,
@@ -127,7 +131,8 @@ def write(made: Made, out: Path, command: str) -> dict[str, Any]:
         "versions": made_with.versions(),
         "engine": f"{made_with.engine()}, weights drawn by {made_with.weights()}",
         "rule": RULE,
-        "headlines": headlines(made.answers) if "budget" in made.answers else [],
+        "headlines": rows,
+        "story": story(rows) if rows and made.scale.name == STORY_OF else [],
         "questions": written,
     }
     if any(each["claims"] for each in written):
@@ -176,11 +181,6 @@ def claims_table(questions: Sequence[Mapping[str, Any]]) -> Table:
         for claim in question["claims"]
     ]
     return Table("claims", "Every claim", headings, rows)
-
-
-def verdict_words(claim: Mapping[str, Any]) -> str:
-    """A verdict, and that it is preliminary."""
-    return f"{claim['verdict']}{' (preliminary)' if claim['preliminary'] else ''}"
 
 
 def page(document: Mapping[str, Any], out: Path) -> str:

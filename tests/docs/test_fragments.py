@@ -16,6 +16,7 @@ import fragments  # noqa: E402
 
 from lab import growth, pictures  # noqa: E402
 from lab.exhibits.accuracies import grid_arm  # noqa: E402
+from lab.headlines import story  # noqa: E402
 from lab.scale import scale  # noqa: E402
 
 PAGE = """before
@@ -121,6 +122,16 @@ def test_the_fourteen_claims_come_with_number_verdict_and_evidence(made, standar
     for row, told in zip(found, standard["headlines"], strict=True):
         early = " (preliminary)" if told["preliminary"] else ""
         assert row[4] == f"**{told['verdict']}{early}**"
+
+
+def test_the_story_has_ten_sentences_with_the_verdicts_that_it_rests_on(made, standard):
+    assert story(standard["headlines"]) == standard["story"]
+    assert made["story"].strip().split("\n") == [
+        f"{n}. {s}" for n, s in enumerate(standard["story"], 1)
+    ]
+    assert len(standard["story"]) == 10
+    other = [dict(row, verdict="turned", preliminary=False) for row in standard["headlines"]]
+    assert sum(said.count("turned") for said in story(other)) == 12
 
 
 def test_every_table_and_figure_has_a_section_with_its_claims_and_pictures(made, standard):
