@@ -43,8 +43,9 @@ TEMPLATE = DOCS / "fragments.md.j2"
 PLACE = re.compile(
     r"(?P<begin><!-- fragment: (?P<name>.+?) -->\n).*?(?P<end><!-- end of fragment -->)", re.DOTALL
 )
-#: A program: `code PATH`, or `code PATH from LINE` to leave out what comes before.
-CODE = re.compile(r"code (?P<path>\S+)(?: from (?P<start>.+))?")
+#: A program: `code PATH`, `code PATH from LINE` to leave out what comes before, or
+#: `code PATH from LINE until LINE` to leave out what comes after, too.
+CODE = re.compile(r"code (?P<path>\S+)(?: from (?P<start>.+?)(?: until (?P<end>.+))?)?")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 #: Questions of the reproduction with a section or a page of their own.
 APART = ("budget", "choices", "vanilla")
@@ -221,11 +222,13 @@ def pages() -> list[Path]:
     return [DOCS.parent / "README.md", *sorted(p for p in written if "_build" not in p.parts)]
 
 
-def program(page: Path, path: str, start: str | None) -> str:
-    """A program as a block of code."""
+def program(page: Path, path: str, start: str | None, end: str | None) -> str:
+    """A program, or a part of it, as a block of code."""
     code = (page.parent / path).read_text(encoding="utf-8")
     if start is not None:
         code = code[code.index(start) :]
+    if end is not None:
+        code = code[: code.index(end)]
     language = "toml" if path.endswith(".toml") else "python"
     return f"```{language}\n{code.rstrip()}\n```"
 
@@ -241,7 +244,7 @@ def filled(page: Path, text: str, fragments: dict[str, str]) -> str:
     def write(place: re.Match[str]) -> str:
         name = place["name"]
         if code := CODE.fullmatch(name):
-            made = program(page, code["path"], code["start"])
+            made = program(page, code["path"], code["start"], code["end"])
         elif macro_of(name) in fragments:
             made = fragments[macro_of(name)].strip()
         else:

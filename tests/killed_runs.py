@@ -1,15 +1,19 @@
-"""Runs of the parts in `docs/howto` by the command, killed on the way, and compared."""
+"""Run folders that were killed, edited or forged, and runs of the parts in `docs/howto`."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from safetensors.numpy import load_file
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from slimfl.round import RunFolder
+from slimfl.runs.storage import checkpoint as checkpoints
 
 HOWTO = Path(__file__).parents[1] / "docs/howto"
 
@@ -54,3 +58,25 @@ def lines(folder):
 
 def last_checkpoint(folder):
     return load_file(sorted((folder / "checkpoints").glob("round-*.safetensors"))[-1])
+
+
+def edit(path, **values):
+    """Change keys of experiment.toml by hand."""
+    file = path / "experiment.toml"
+    text = file.read_text()
+    for key, value in values.items():
+        # the first: the server's own optimiser has keys of the same names further down
+        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text, count=1)
+        assert count == 1, key
+    file.write_text(text)
+
+
+def rewrite(file, change):
+    """Change a checkpoint as somebody would who knows how its checksum is made."""
+    with safe_open(file, "numpy") as opened:
+        state = json.loads(opened.metadata()["state"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    change(state, tensors)
+    text = json.dumps(state, sort_keys=True)
+    digest = checkpoints._digest(text, tensors)
+    save_file(tensors, file, {"state": text, "sha256": digest})

@@ -175,7 +175,7 @@ def test_of_two_runs_started_at_once_one_wins(tmp_path):
 
 
 def test_a_group_in_use_refuses_others(here, tmp_path):
-    from slimfl.runs.sweeps.group import new_group
+    from slimfl.runs.sweeps.job import new_group
 
     with new_group(tmp_path / "g"):
         for request in (("run", *TINY, "--out", "g"), ("resume", "g")):

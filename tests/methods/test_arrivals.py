@@ -1,5 +1,7 @@
 """Merging, against a loop over single parameters and devices."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 from slimfl.devices import Device
 from slimfl.errors import RequestError
 from slimfl.methods import Arrival, Merge, RunningMean
-from slimfl.round.stages import Stage, check_stages
+from slimfl.round.rounds import begin_merge
+from slimfl.round.stages import Stage
 
 DEVICE = Device(id=0, samples=1, max_width=0, power_dbm=23.0, distance_m=100.0)
 
@@ -90,16 +93,21 @@ def test_the_weights_are_counted_per_parameter():
     assert running.weights().tolist() == [6.0, 9.0, 3.0]
 
 
-def test_a_method_that_reads_single_updates_cannot_go_around_a_filter_on_the_mean():
+def test_a_method_that_reads_single_updates_cannot_go_around_a_stage_on_the_mean():
     class Noise(Stage):
-        works_on_the_mean = True
+        def finish(self, mean, plan):
+            mean.sums += 1
 
     class Reads(Merge):
         def add(self, arrival):
             self.seen = arrival
 
-    mean = RunningMean(np.zeros(1, np.float32))
-    check_stages([Stage(), Noise()], Merge(mean, {}).uses_the_mean)
-    check_stages([Stage()], Reads(mean, {}).uses_the_mean)
+    def begun(merge, *stages):
+        setting = SimpleNamespace(method=SimpleNamespace(merge=merge), stages=stages)
+        state = SimpleNamespace(method=SimpleNamespace(arrays={}))
+        return begin_merge(setting, state, RunningMean(np.zeros(1, np.float32)))
+
+    assert isinstance(begun(Merge, Stage(), Noise()), Merge)
+    assert isinstance(begun(Reads, Stage()), Reads)
     with pytest.raises(RequestError, match="individual updates"):
-        check_stages([Stage(), Noise()], Reads(mean, {}).uses_the_mean)
+        begun(Reads, Stage(), Noise())

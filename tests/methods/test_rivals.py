@@ -136,17 +136,6 @@ def test_the_leading_width_of_a_reordered_network_is_the_chosen_channels(order):
         torch.testing.assert_close(network(images), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_rolling_is_even():
-    """FedRolex: over n rounds every channel is chosen as often, and the n-th repeats the first."""
-    for count, width in ((32, 0.5), (10, 0.25)):
-        size = -(-count * width // 1)
-        chosen = np.zeros(count, int)
-        for number in range(count):
-            chosen[permutation(("roll", number), count)[: int(size)]] += 1
-        assert (chosen == size).all()
-        assert (permutation(("roll", count), count) == np.arange(count)).all()
-
-
 def test_features_of_a_flattened_channel_stay_together():
     network = torch.nn.Sequential(
         SlimConv2d(1, 4, 3, padding=1, slim_in=False),
@@ -213,29 +202,6 @@ def test_with_all_channels_any_order_is_federated_averaging(name):
         np.testing.assert_allclose(states[key], value, rtol=2e-2, atol=1e-5)
 
 
-def test_merging_with_random_masks_that_are_not_nested():
-    random = np.random.default_rng(3)
-    last = random.normal(size=50).astype(np.float32)
-    arrivals, expected = [], last.astype(np.float64).copy()
-    values, held = [], []
-    for number in range(6):
-        mask = np.flatnonzero(random.random(50) < 0.4)
-        parameters = random.normal(size=50).astype(np.float32)
-        weight = float(random.integers(1, 5))
-        arrivals.append(Arrival(device(0, number), parameters, mask, weight))
-        values.append((parameters, weight))
-        held.append(set(mask.tolist()))
-    for place in range(50):
-        mine = [(p[place], w) for (p, w), mask in zip(values, held, strict=True) if place in mask]
-        if mine:
-            expected[place] = sum(float(v) * w for v, w in mine) / sum(w for _, w in mine)
-    mean = RunningMean(last)
-    for one in arrivals:
-        mean.add(one.parameters, one.where, one.weight)
-    merged = mean.result()
-    np.testing.assert_allclose(merged, expected, rtol=1e-6)
-
-
 # ---- FjORD and US-Net -----------------------------------------------------------------------
 
 
@@ -252,14 +218,6 @@ def test_fjord_draws_one_width_per_batch_up_to_its_own():
     [schedule, *_] = with_teacher.engine.first.workload.schedules(1, with_teacher.plan().tasks)
     assert schedule.visits[:, 2].all()
     assert set(schedule.visits.sum(1)) == {1, 2}
-
-
-def test_distillation_from_oneself_has_no_gradient():
-    logits = torch.randn(5, 10, requires_grad=True)
-    from slimfl.training import soft_loss
-
-    soft_loss(logits, logits.detach()).backward()
-    assert logits.grad.abs().max() < 1e-7
 
 
 # ---- Split-Mix ------------------------------------------------------------------------------
@@ -324,20 +282,6 @@ def one_round(section, last, arrivals, state=None):
     for arrival in arrivals:
         merge.add(arrival)
     return merge.result()
-
-
-def test_the_first_step_of_fedadam():
-    """0.7425 times the rate, whatever the change, as in Flower; nothing where nothing arrived."""
-    from slimfl.experiment import ServerSection
-
-    last = np.zeros(6, np.float32)
-    came = Arrival(device(0), np.array([5, -3, 40, 1, 1, 1], np.float32), np.array([0, 1, 2]), 1.0)
-    section = ServerSection(optimiser="adam", learning_rate=0.1)
-    model, state = one_round(section, last, [came])
-    np.testing.assert_allclose(np.abs(model[:3]), 0.07425, rtol=5e-3)
-    assert np.sign(model[:3]).tolist() == [1, -1, 1]
-    assert (model[3:] == 0).all()
-    assert (state["server/m"][3:] == 0).all()
 
 
 def test_momentum_by_hand_and_a_silent_round():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
-from slimfl.radio import Ledger, outage_channel, outage_link, segment_bits, signal
-from slimfl.radio.ledger import PAPER_MODEL_BITS
+from slimfl.radio import outage_channel, outage_link, segment_bits, signal
+from slimfl.radio.ledger import PAPER_MODEL_BITS, radio_cost
 
 SLIMFL, HALF, FULL = ((0,), (1,)), ((0,),), ((0, 1),)
 MESSAGES = [
@@ -22,8 +22,8 @@ MESSAGES = [
 ]
 
 
-def radio_cost(section, bits, uploads):
-    """The ledger's total for signals of which the given numbers of messages were decoded."""
+def cost_of(section, bits, uploads):
+    """The cost for signals of which the given numbers of messages were decoded."""
     sent = [replace(upload, segment_bits=tuple(bits)) for upload, _ in uploads]
     devices = Population.alike(
         np.ones(len(uploads), np.int64),
@@ -35,9 +35,7 @@ def radio_cost(section, bits, uploads):
     links, _ = channel.links({}, 1, devices, 0)
     receptions = channel.receive(links, sent, None)
     decoded = np.array([count for _, count in uploads], np.int64)
-    ledger = Ledger(len(bits))
-    ledger.add(links, sent, replace(receptions, decoded=decoded))
-    return ledger.total()
+    return radio_cost(links, sent, replace(receptions, decoded=decoded), len(bits))
 
 
 @settings(deadline=None, max_examples=60)
@@ -53,7 +51,7 @@ def test_the_sums_are_those_of_a_loop_over_devices(drawn, sizes, power_dbm):
     rates = (1.0, 1.5, 2.0)
     bits = np.array(sizes, float)
     uploads = [(signal(section, m, 3), min(decoded, len(m))) for m, decoded in drawn]
-    found = radio_cost(section, bits, uploads)
+    found = cost_of(section, bits, uploads)
 
     sent, decoded, dropped = [0.0] * 3, [0.0] * 3, [0.0] * 3
     airtime_s = 0.0
@@ -81,7 +79,7 @@ def test_the_papers_accounting_is_equal_segments_and_23_dbm():
     bits = segment_bits(section, [1530, 3056])
     assert bits.tolist() == [86_344, 86_344]
     assert bits.sum() == PAPER_MODEL_BITS == 172_688
-    cost = radio_cost(section, bits, [(signal(section, SLIMFL, 2), 2)] * 10)
+    cost = cost_of(section, bits, [(signal(section, SLIMFL, 2), 2)] * 10)
     assert cost.paper_power_mw == pytest.approx(199.5, abs=0.05)
     assert cost.bits_sent == [863_440, 863_440]
 
@@ -98,11 +96,8 @@ def test_the_papers_power_does_not_depend_on_devices_or_airtime_and_nobody_costs
     section = RadioSection(accounting="paper")
     bits = segment_bits(section, [1, 1])
     one, many = ([(signal(section, HALF, 2), 1)] * count for count in (1, 7))
-    assert (
-        radio_cost(section, bits, one).paper_power_mw
-        == radio_cost(section, bits, many).paper_power_mw
-    )
-    nobody = radio_cost(section, bits, [])
+    assert cost_of(section, bits, one).paper_power_mw == cost_of(section, bits, many).paper_power_mw
+    nobody = cost_of(section, bits, [])
     assert (nobody.paper_power_mw, nobody.airtime_s, nobody.energy_j) == (0, 0, 0)
     assert nobody.bits_sent == nobody.bits_decoded == nobody.bits_dropped == [0, 0]
 
@@ -112,8 +107,7 @@ def test_a_full_model_takes_no_longer_than_a_segment():
     section = RadioSection(accounting="paper")
     bits = segment_bits(section, [1, 1])
     times = [
-        radio_cost(section, bits, [(signal(section, m, 2), 0)]).airtime_s
-        for m in (SLIMFL, HALF, FULL)
+        cost_of(section, bits, [(signal(section, m, 2), 0)]).airtime_s for m in (SLIMFL, HALF, FULL)
     ]
     assert times == pytest.approx([86_344 / (1.5 * 75e6)] * 3)
 
@@ -130,7 +124,7 @@ def test_a_thousand_rounds_of_ten_devices_give_table_6(name, mbytes):
     both = 0.0
     for number in range(1, 1001):
         decoded = link.decoded(upload.coding, link.gains(11, number, 10))
-        cost = radio_cost(section, bits, [(upload, int(count)) for count in decoded])
+        cost = cost_of(section, bits, [(upload, int(count)) for count in decoded])
         totals += [cost.bits_sent, cost.bits_decoded, cost.bits_dropped]
         both += 2 * cost.bits_decoded[1]
     mebibytes = 8 * 2**20

@@ -11,11 +11,11 @@ from scipy import integrate
 from slimfl.devices import Population
 from slimfl.experiment import RadioSection
 from slimfl.radio import (
-    Ledger,
     SignalMaker,
     Superposition,
     build_channel,
     outage_channel,
+    radio_cost,
     signal,
 )
 from slimfl.radio.pairs import decode_pairs, partners
@@ -173,10 +173,9 @@ def test_a_pair_shares_its_airtime_and_each_spends_its_energy():
     )
     assert received.energy_j.tolist() == alone.energy_j.tolist()
     assert received.airtime_s.tolist() == alone.airtime_s.tolist()
-    ledger = Ledger(2)
-    ledger.add(links, [sent] * 5, received)
-    assert ledger.total().airtime_s == pytest.approx(3 * alone.airtime_s[0])
-    assert ledger.total().energy_j == pytest.approx(alone.energy_j.sum())
+    cost = radio_cost(links, [sent] * 5, received, 2)
+    assert cost.airtime_s == pytest.approx(3 * alone.airtime_s[0])
+    assert cost.energy_j == pytest.approx(alone.energy_j.sum())
     assert (received.decoded <= alone.decoded).all()
     assert channel.probabilities(alike(5), sent) is None
 

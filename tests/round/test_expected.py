@@ -7,7 +7,7 @@ from slimfl.engines import Update
 from slimfl.experiment import build
 from slimfl.results.rules import expected_of
 from slimfl.round import Simulation
-from slimfl.round.prospect import prospect
+from slimfl.round.expected import prospect
 
 ROUNDS = 300
 #: Tolerance in standard errors; a normal variable exceeds it once in a million times.
@@ -44,7 +44,7 @@ def expected(simulation):
 
 def measured(simulation, rounds=ROUNDS):
     """(delivered share of every segment, how often a device was asked), counted from records."""
-    simulation.outcomes = lambda plan: _untrained(simulation, plan)  # the channel does not care
+    simulation.engine.train = _untrained  # the channel does not care
     delivered, asked = np.zeros(2), 0
     for _ in range(rounds):
         line = simulation.step()
@@ -55,10 +55,10 @@ def measured(simulation, rounds=ROUNDS):
     return delivered / asked, asked
 
 
-def _untrained(simulation, plan):
-    for task in plan.tasks:
+def _untrained(number, model, tasks):
+    for task in tasks:
         seen = np.isin(np.arange(2), task.work.widths).astype(np.int64)
-        yield Update(task.device, simulation.global_model, 5, np.zeros(2), seen)
+        yield Update(task.device, model, 5, np.zeros(2), seen)
 
 
 AGREE = {

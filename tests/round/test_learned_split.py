@@ -1,13 +1,11 @@
 """A split that the server learns: it follows the devices, and survives a stop."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from slimfl import experiment as config
 from slimfl.errors import RequestError
-from slimfl.round import RunFolder, Simulation, run
+from slimfl.round import Simulation
 from tests import asking
 
 KEYS = {
@@ -38,24 +36,6 @@ def test_near_and_far_devices_are_told_apart_by_what_arrives() -> None:
     believed = simulation.state.belief.noise_to_power(simulation.setting.population.ids)
     assert np.corrcoef(np.log(true), np.log(believed))[0, 1] > 0.9
     assert np.abs(np.log(believed / true)).mean() < 0.5
-
-
-@pytest.mark.parametrize("objective", ["weighted", "bound", "delivered"])
-def test_stopped_and_resumed_it_is_the_same_to_the_bit(objective: str, tmp_path: Path) -> None:
-    one = experiment(rounds=6, radio__split_objective=objective)
-    whole = Simulation(one)
-    for _ in range(6):
-        whole.step()
-    first = Simulation(one)
-    folder = RunFolder.create(tmp_path / "run", first.experiment, first.setting.provenance())
-    run(first, folder, until=3)
-    second = Simulation(one)
-    run(second, RunFolder.open(tmp_path / "run"))
-    assert whole.state.belief is not None
-    assert second.state.belief is not None
-    np.testing.assert_array_equal(whole.global_model, second.global_model)
-    np.testing.assert_array_equal(whole.state.belief.mean, second.state.belief.mean)
-    np.testing.assert_array_equal(whole.state.belief.variance, second.state.belief.variance)
 
 
 def test_it_needs_rounds() -> None:

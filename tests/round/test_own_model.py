@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from slimfl.engines import device_states
 from slimfl.errors import RequestError
 from slimfl.experiment import build
 from slimfl.radio import heard
@@ -95,48 +94,6 @@ def test_nobody_is_left_out():
 def test_what_is_expected_counts_everybody():
     shares = Simulation(tried()).setting.provenance()["expected_shares"]
     assert shares == Simulation(tried({})).setting.provenance()["expected_shares"]
-
-
-@pytest.mark.parametrize("spilled", [False, True], ids=["in memory", "in files"])
-@pytest.mark.parametrize("engine", ["torch", "native"])
-@pytest.mark.parametrize("changed", TRAINED.values(), ids=TRAINED)
-def test_a_run_goes_on_from_a_checkpoint_to_the_same_bits(
-    changed, engine, spilled, tmp_path, monkeypatch
-):
-    from slimfl.runs.storage import checkpoint
-
-    if spilled:
-        monkeypatch.setattr(device_states, "MEMORY_BYTES", 60_000)
-        monkeypatch.setattr(device_states, "INLINE_BYTES", 1)
-    straight = Simulation(tried(engine=engine, **changed))
-    for _ in range(5):
-        straight.step()
-    stopped = Simulation(tried(engine=engine, **changed))
-    stopped.keep_states_in(tmp_path)
-    for _ in range(3):
-        stopped.step()
-    checkpoint.write(tmp_path, stopped.state.checkpoint())
-    assert bool(list(tmp_path.glob("devices-*"))) is spilled
-    again = Simulation(tried(engine=engine, **changed))
-    again.keep_states_in(tmp_path)
-    again.state.restore(checkpoint.newest(tmp_path))
-    for _ in range(2):
-        again.step()
-    assert again.global_model.tobytes() == straight.global_model.tobytes()
-    for device in range(6):
-        ours, theirs = (s.engine.states.model(device) for s in (again, straight))
-        assert ours.tobytes() == theirs.tobytes()
-
-
-def test_a_checkpoint_without_the_models_is_refused():
-    simulation = Simulation(tried())
-    for _ in range(3):
-        simulation.step()
-    found = simulation.state.checkpoint()
-    for name in [name for name in found.tensors if name.endswith("/model")]:
-        del found.tensors[name]
-    with pytest.raises(RequestError, match="arrays of the devices have other names"):
-        Simulation(tried()).state.restore(found)
 
 
 def test_where_it_cannot_work_it_is_refused():

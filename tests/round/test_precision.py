@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slimfl.errors import RequestError
-from slimfl.round import RunFolder, Simulation, run
+from slimfl.round import Simulation, run
 from tests.asking import load
 
 TINY = {
@@ -51,22 +51,6 @@ def test_averaging_changes_neither_model_nor_accuracy():
     one, other = run(plain), run(averaged)
     assert plain.global_model.tobytes() == averaged.global_model.tobytes()
     assert [line.accuracy for line in one] == [line.accuracy for line in other]
-
-
-@pytest.mark.parametrize("mode", ["wait-for-all", "asynchronous"])
-def test_the_last_models_are_resumed(tmp_path, mode):
-    experiment = load(**TINY, rounds=6, federation__average_last=3, time__mode=mode)[0]
-
-    def folder(name):
-        return RunFolder.create(
-            tmp_path / name, experiment, Simulation(experiment).setting.provenance()
-        )
-
-    whole = run(Simulation(experiment), folder("whole"))
-    stopped = folder("stopped")
-    run(Simulation(experiment), stopped, until=4)
-    parts = run(Simulation(experiment), stopped)
-    assert [line.averaged_accuracy for line in parts] == [line.averaged_accuracy for line in whole]
 
 
 @pytest.mark.parametrize(

@@ -208,35 +208,6 @@ def test_without_noise_there_is_no_epsilon_and_without_a_norm_no_privacy():
     assert "privacy" not in asking.run(**plain).lines[-1]
 
 
-def test_a_resumed_run_remembers_what_was_spent(tmp_path, monkeypatch):
-    whole = asking.run(**SETTINGS)
-    step = Simulation.step
-
-    def interrupted(self):
-        if self.round == 3:
-            raise KeyboardInterrupt
-        return step(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Simulation, "step", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            asking.run(out=tmp_path / "run", **SETTINGS)
-    resumed = slimfl.resume(tmp_path / "run", dataset=DATASET)
-    assert resumed.lines[-1]["privacy"] == whole.lines[-1]["privacy"]
-    np.testing.assert_array_equal(resumed.parameters, whole.parameters)
-
-
-def test_every_method_and_any_number_of_widths():
-    for changes in ({"method": "vanilla-0.5x"}, {"model__widths": (0.25, 0.5, 1.0)}):
-        lines = asking.run(**{**SETTINGS, "rounds": 2, **changes}).lines
-        assert lines[-1]["privacy"]["epsilon"] > 0
-
-
-def test_the_engines_agree_in_private():
-    native, torch = (asking.run(engine=engine, **SETTINGS) for engine in ("native", "torch"))
-    np.testing.assert_allclose(native.parameters, torch.parameters, atol=1e-4)
-
-
 def test_wrong_requests_say_what_to_change():
     with pytest.raises(RequestError, match=r"privacy\.clip_norm"):
         build({"privacy": {"noise_multiplier": 1.0}})

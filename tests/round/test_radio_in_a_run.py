@@ -15,59 +15,10 @@ SMALL = {
     "training": {"steps": 1, "batch_size": 4},
     "federation": {"devices": 6, "participation": 0.7},
 }
-RADIOS = {
-    "memory": {
-        "fading": "rician",
-        "fading_process": "ar1",
-        "doppler_hz": 0.1,
-        "shadowing_db": 6.0,
-        "shadowing_correlation": 0.8,
-        "max_attempts": 3,
-        "decoder": "normal",
-    },
-    "jakes over umi": {
-        "fading_process": "jakes",
-        "doppler_hz": 0.1,
-        "path_loss": "umi",
-        "noise_density_dbm_hz": -174.0,
-        "noise_figure_db": 9.0,
-    },
-    "sizes in turn": {"rates": "by-size", "multiplexing": "orthogonal-airtime"},
-    "walking": {"speed_m_s": 20.0, "shadowing_db": 4.0, "shadowing_correlation": 0.5},
-    "lossy downlink": {
-        "downlink": "lossy",
-        "fading_process": "ar1",
-        "fading_correlation": 0.9,
-        "downlink_power_dbm": 18.0,
-    },
-    "pairs": {"users_per_slot": 2, "spectral_efficiency": 0.5},
-    "pairs with splits of their own": {
-        "users_per_slot": 2,
-        "spectral_efficiency": 0.5,
-        "split": "per-device",
-    },
-}
 
 
 def tried(radio):
     return build({**SMALL, "radio": radio})
-
-
-@pytest.mark.parametrize("name", RADIOS)
-def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(name):
-    straight = Simulation(tried(RADIOS[name]))
-    records = [straight.step() for _ in range(4)]
-    stopped = Simulation(tried(RADIOS[name]))
-    for _ in range(2):
-        stopped.step()
-    again = Simulation(tried(RADIOS[name]))
-    again.state.restore(stopped.state.checkpoint())
-    for record in records[2:]:
-        found = again.step()
-        assert found.gains == record.gains
-        assert found.decoded == record.decoded
-        assert found.energy_j == record.energy_j
-    assert again.global_model.tobytes() == straight.global_model.tobytes()
 
 
 def test_attempts_are_paid_for_in_the_record():

@@ -50,13 +50,3 @@ def test_no_bits_give_an_infinity():
     assert values[0] > 8
     assert values[1] < -8
     assert np.abs(values[2:]).max() < 1e-15
-
-
-def test_seeds_of_numpy_have_no_influence():
-    drawn = []
-    for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        drawn.append(secret_gaussian(1000))
-        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-    assert not np.isin(drawn[0], drawn[1]).any()

@@ -180,13 +180,6 @@ def test_early_stop_ends_at_the_round_of_convergence():
     assert finished(experiment(rounds=10, **easy), lines)
 
 
-def test_four_widths_run_like_two():
-    widths = (0.25, 0.5, 0.75, 1.0)
-    lines = simulate(model__widths=widths)
-    assert list(lines[-1]["accuracy"]) == ["0.25x", "0.5x", "0.75x", "1.0x"]
-    assert len(lines[-1]["delivered"]) == 4
-
-
 def test_a_callback_that_raises_does_not_end_the_run(caplog):
     class Broken(Callback):
         def on_round(self, record, model):

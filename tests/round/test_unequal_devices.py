@@ -85,16 +85,6 @@ def test_vanilla_of_the_full_width_is_for_capable_devices():
     )
 
 
-@pytest.mark.parametrize("method", ["slimfl", "vanilla-0.5x", "vanilla-1.0x"])
-@pytest.mark.parametrize("width", ["random", "growing", "battery"])
-def test_policies_work_with_every_method(method, width):
-    lines = run(method, population__width=width, population__grow_every=2).lines
-    assert len(lines) == 4
-    if (method, width) == ("vanilla-1.0x", "growing"):
-        assert [len(line.devices) for line in lines[:2]] == [0, 0]
-        assert lines[3].devices
-
-
 def test_a_fixed_width_is_checked_before_the_run():
     with pytest.raises(RequestError, match=r"no width 0.7"):
         simulation(population__width="fixed", population__fixed_width=0.7)
@@ -243,35 +233,3 @@ def test_a_split_per_device_needs_to_know_the_gains(monkeypatch):
     experiment = asking.load(**{**SMALL, "radio__split": "per-device"})[0]
     with pytest.raises(RequestError, match="noise_to_power"):
         Simulation(experiment, channel=Deaf(), engine=choose)
-
-
-URBAN = {
-    "radio__path_loss": "umi",
-    "radio__shadowing_db": 0.0,
-    "radio__noise_dbm": -90.0,
-}
-
-
-def test_no_shares_are_expected_if_the_split_follows_a_line_of_sight_that_is_drawn():
-    """Each device's split is for its own state of the link, known only once it is drawn."""
-    assert (
-        "expected_shares" not in simulation(radio__split="per-device", **URBAN).setting.provenance()
-    )
-    assert "expected_shares" in simulation(**URBAN).setting.provenance()
-
-
-@pytest.mark.parametrize("keys", [{}, {**URBAN, "radio__line_of_sight": "never"}])
-def test_expected_shares_are_what_arrives(keys):
-    sim = simulation(radio__split="per-device", rounds=2000, **keys)
-    expected = sim.setting.provenance()["expected_shares"]
-    delivered = np.zeros(2)
-    rounds = 400
-    for number in range(1, rounds + 1):
-        sim.state.round = number - 1
-        plan = sim.plan()
-        receptions = sim.setting.channel.receive(plan.links, plan.signals, None)
-        for sent, count in zip(plan.signals, receptions.decoded.tolist(), strict=True):
-            for segment in sent.segments_decoded(count):
-                delivered[segment] += 1
-    shares = delivered / (rounds * 12)
-    assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / (rounds * 12))

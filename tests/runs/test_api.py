@@ -23,21 +23,6 @@ def run(tmp_path_factory):
     return asking.run(out=tmp_path_factory.mktemp("runs") / "one", **SMALL)
 
 
-def test_short_names_are_the_keys_they_stand_for(run):
-    experiment = run.experiment
-    assert experiment.data.dataset == "synthetic"
-    assert experiment.federation.devices == 4
-    assert (experiment.training.steps, experiment.training.learning_rate) == (4, 5e-3)
-    assert asking.run(channel="good", **SMALL).experiment.radio.noise_dbm == -51
-
-
-def test_a_mistyped_key_is_refused():
-    with pytest.raises(RequestError, match=r"did you mean 'data\.alpha'"):
-        slimfl.Experiment(data={"alhpa": 1.0})
-    with pytest.raises(RequestError, match=r"did you mean 'data\.alpha'"):
-        slimfl.Data(alhpa=1.0)
-
-
 def test_a_list_of_seeds_is_one_run_for_each():
     runs = asking.run(seed=[3, 5], **SMALL)
     assert [one.experiment.seed for one in runs] == [3, 5]
@@ -318,12 +303,6 @@ def test_an_accuracy_is_found_by_the_number_of_its_width(run):
                 KeyError, match=r"there is no width '0\.3x'; choose from 0\.5x, 1\.0x"
             ):
                 found[width]
-
-
-def test_a_dataset_is_shown_in_one_line():
-    data = slimfl.data.synthetic()
-    assert "10 classes" in repr(data)
-    assert max(len(repr(one)) for one in (data, data.train)) < 120
 
 
 class Misspelt(slimfl.Callback):

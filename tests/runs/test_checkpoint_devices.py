@@ -1,10 +1,6 @@
 """The states of many devices are written once each, and a kill at any moment loses nothing."""
 
-import builtins
-import contextlib
-import itertools
 import json
-import os
 import shutil
 
 import numpy as np
@@ -14,8 +10,8 @@ import slimfl
 from slimfl.engines import device_states
 from slimfl.errors import RequestError
 from slimfl.round import RunFolder
+from slimfl.round.state import disk_bytes, space_warning, states_bytes
 from slimfl.runs.storage import checkpoint as checkpoints
-from slimfl.runs.storage.state_space import disk_bytes, space_warning, states_bytes
 from tests import asking
 
 SETTINGS = {
@@ -116,81 +112,6 @@ def test_what_is_out_of_date_does_not_pile_up_on_the_disk(
     assert everything == 12 * 4 * (2 * 4586 + 1)
     headers = 40 * 400
     assert everything < max(sizes) <= disk_bytes(run.experiment, len(run.parameters)) + headers
-
-
-class Killed(BaseException):
-    """The process ends here: nothing that would clean up is allowed to."""
-
-
-STEPS = ("replace", "fsync", "write", "unlink", "mkdir")
-
-
-def kill_at(monkeypatch, count):
-    """Die before the operation of that number; of a write, half has happened."""
-    state = {"left": count, "dead": False}
-
-    def deadly(function, half=False):
-        def step(*args, **kwargs):
-            if state["dead"]:
-                raise Killed
-            state["left"] -= 1
-            if state["left"] < 0:
-                state["dead"] = True
-                if half:
-                    function(args[0], args[1][: len(args[1]) // 2])
-                raise Killed
-            return function(*args, **kwargs)
-
-        return step
-
-    for name in STEPS:
-        monkeypatch.setattr(os, name, deadly(getattr(os, name), half=name == "write"))
-    open_file = builtins.open
-
-    def opened(*args, **kwargs):
-        file = open_file(*args, **kwargs)
-        if kwargs.get("opener") and "x" in args[1]:
-            # data goes to the disk on flush: die with half of it there
-            raw = file
-
-            class Half:
-                name = raw.name
-                __enter__ = lambda self: self  # noqa: E731
-                __exit__ = lambda self, *_: raw.close()  # noqa: E731
-                fileno = raw.fileno
-                flush = raw.flush
-                write = staticmethod(deadly(lambda data: raw.write(data)))
-
-            return Half()
-        return file
-
-    monkeypatch.setattr(builtins, "open", opened)
-    return state
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("every", [1, 3])
-def test_a_kill_between_any_two_steps_loses_nothing(
-    on_disk, in_memory, tmp_path, monkeypatch, every
-):
-    begun = tmp_path / "begun"
-    asking.run(out=begun, **SETTINGS | {"rounds": 1, "federation__checkpoint_every": every})
-    kills = 0
-    for count in itertools.count(0, int(os.environ.get("SLIMFL_KILL_STEP", "7"))):
-        path = shutil.copytree(begun, tmp_path / f"run-{count}")
-        edit_rounds(path, 1, 7)
-        with monkeypatch.context() as patch:
-            state = kill_at(patch, count)
-            with contextlib.suppress(Killed):
-                slimfl.resume(path)
-        if not state["dead"]:
-            break
-        kills += 1
-        edit_rounds(path, 7, 8)
-        assert_same(slimfl.resume(path), in_memory)
-        assert not list(path.rglob("*.tmp"))
-        shutil.rmtree(path)
-    assert kills >= 3
 
 
 def damage(path):

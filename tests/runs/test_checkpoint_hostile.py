@@ -7,7 +7,6 @@ import signal
 import pytest
 
 import slimfl
-from slimfl.cli import main
 from slimfl.errors import RequestError
 from tests import asking
 
@@ -119,15 +118,3 @@ def test_a_second_name_of_the_metrics_is_not_written_to(received, tmp_path):
     with pytest.raises(RequestError, match="second name"):
         slimfl.resume(received)
     assert (tmp_path / "owners").read_bytes() == before
-
-
-@pytest.mark.parametrize("place", ["metrics.jsonl", "checkpoints/round-00000002.safetensors"])
-def test_the_command_ends_with_one_sentence(received, patience, monkeypatch, capsys, place):
-    put(received / place, os.mkfifo)
-    monkeypatch.setattr("sys.argv", ["slimfl", "resume", str(received)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 2
-    message = capsys.readouterr().err
-    assert message.startswith("slimfl: ")
-    assert message.count("\n") == 1

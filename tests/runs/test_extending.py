@@ -94,13 +94,6 @@ def test_the_last_round_of_a_shortened_run_has_a_test(tmp_path):
         slimfl.resume(tmp_path / "cut", rounds=3)
 
 
-@pytest.mark.parametrize("rounds", [0, -1, 2.5, True, "many"])
-def test_what_is_no_number_of_rounds_is_refused(rounds, tmp_path):
-    asking.run(out=tmp_path / "r", rounds=1, **SMALL)
-    with pytest.raises(RequestError, match="rounds"):
-        slimfl.resume(tmp_path / "r", rounds=rounds)
-
-
 def test_a_run_that_stopped_early_stays_ended_and_says_so(tmp_path, caplog):
     stop = {"name": "early-stopping", "options": {"patience": 1, "min_improvement": 0.9}}
     ended = asking.run(out=tmp_path / "r", rounds=6, callbacks=[stop], **SMALL)

@@ -196,18 +196,6 @@ def test_an_object_that_the_run_was_made_without_is_refused(kind, tmp_path):
         slimfl.resume(tmp_path / "run", **{kind: OBJECTS[kind][0]()})
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-def test_a_folder_of_an_older_version_is_still_read_and_resumed(kind, tmp_path):
-    """It says `ul-mobilenet` whatever the network was; nobody can tell any more."""
-    path = tmp_path / "run"
-    whole = begun(path, kind)
-    text = (path / "experiment.toml").read_text()
-    (path / "experiment.toml").write_text(text[: text.index("[provenance.own")])
-    resumed = slimfl.resume(path, **{kind: OBJECTS[kind][0]()})
-    np.testing.assert_array_equal(resumed.parameters, whole.parameters)
-    assert summaries(find([path]))[0]["own"] == {}
-
-
 def test_a_network_needs_its_first_weights_only_until_there_is_a_checkpoint(tmp_path):
     path = tmp_path / "run"
     whole = begun(path, "network")
@@ -220,12 +208,6 @@ def test_a_network_needs_its_first_weights_only_until_there_is_a_checkpoint(tmp_
         slimfl.resume(tmp_path / "fresh", network=network(shift=1.0))
     again = slimfl.resume(tmp_path / "fresh", network=network())
     np.testing.assert_array_equal(again.parameters, whole.parameters)
-
-
-def test_the_layers_of_a_network_belong_to_its_fingerprint(tmp_path):
-    begun(tmp_path / "run", "network")
-    with pytest.raises(RequestError, match="another network"):
-        slimfl.resume(tmp_path / "run", network=network(activation=nn.Tanh))
 
 
 def test_what_is_named_is_not_taken_for_own(tmp_path):
@@ -313,12 +295,6 @@ def test_what_the_report_expects_is_what_the_run_s_own_channel_says(tmp_path):
     rows = summarise([mine]).groups
     plot = plots.delivered(list(zip(group([mine]), rows, strict=True)), _Grey())
     assert plot["marks"]["values"] == pytest.approx((100 * paper**2).tolist(), rel=1e-5)
-
-
-def test_measured_gains_have_no_expectation_either():
-    values = {"engine": "flower", "radio": {"gains": "measured", "rates": "equal"}}
-    assert expected_of(build(values), {}) is None
-    assert expected_of(build({**values, "radio": {"rates": "equal"}}), {}) is not None
 
 
 def test_runs_with_different_own_objects_are_not_one_group(tmp_path):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from slimfl.errors import RequestError
@@ -110,26 +109,6 @@ def test_a_finished_run_is_compared_with_its_checkpoint(ran, tmp_path):
     text = (copy.path / "experiment.toml").read_text()
     (copy.path / "experiment.toml").write_text(text.replace("seed = 0", "seed = 1", 1))
     with pytest.raises(RequestError, match=r"seed was .* and is 1"):
-        completed(copy, copy.experiment(), verify=True)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda tensors: {**tensors, "global": np.zeros(7, np.float32)},
-        lambda tensors: {**tensors, "global": tensors["global"].reshape(2, -1)},
-        lambda tensors: {name: each for name, each in tensors.items() if name != "global"},
-        lambda tensors: {**tensors, "more": np.zeros(7, np.float32)},
-    ],
-    ids=["too short", "two rows", "absent", "one more"],
-)
-def test_a_finished_run_with_another_model_in_its_checkpoint_is_refused(change, ran, tmp_path):
-    _, folder = ran
-    copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
-    newest = copy.checkpoint()
-    forged = replace(newest, tensors=change(dict(newest.tensors)))
-    checkpoints.write(copy.path / "checkpoints", forged)
-    with pytest.raises(RequestError, match="does not fit this run"):
         completed(copy, copy.experiment(), verify=True)
 
 

@@ -1,9 +1,6 @@
 """Trackers get every round once, by the real packages, without a network."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from types import ModuleType
 
@@ -20,7 +17,6 @@ SETTINGS = {
     "data__dataset": "synthetic", "data__train_samples": 200, "data__test_samples": 50,
     "rounds": 5, "training__steps": 1, "federation__checkpoint_every": 3,
 }  # fmt: skip
-ALL = ["tensorboard", "mlflow", "wandb"]
 
 
 class Broken(slimfl.Callback):
@@ -261,34 +257,6 @@ def test_wandb_continues_the_run_of_the_folder(tmp_path, monkeypatch, broken):
 
 
 # all of them
-
-
-@pytest.mark.slow
-def test_a_kill_makes_no_second_run(tmp_path, mlflow):
-    pytest.importorskip("wandb")
-    values = {**SETTINGS, "rounds": 12, "track": ALL}
-    code = f"""
-import os, signal, slimfl
-class Kill(slimfl.Callback):
-    def on_round(self, record, model):
-        if record.round == 9:
-            os.kill(os.getpid(), signal.SIGKILL)
-import mlflow
-mlflow.set_tracking_uri({mlflow.get_tracking_uri()!r})
-slimfl.Experiment(**{asking.nested(values)!r}).run({str(tmp_path / "run")!r}, callbacks=[Kill()])
-"""
-    # its own service: a killed one takes the open runs with it
-    env = {key: value for key, value in os.environ.items() if key != "WANDB_SERVICE"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, timeout=300)
-    assert done.returncode == -signal.SIGKILL
-    expected = resumed(tmp_path / "run")
-    assert [round for round, _ in expected] == list(range(1, 13))
-    assert check_tensorboard(tmp_path / "run", expected) == "STATUS_SUCCESS"
-    assert check_mlflow(mlflow, expected, method="slimfl").info.status == "FINISHED"
-    files = read_wandb(tmp_path / "run")
-    # of the first file nothing may have reached the disk
-    assert len({one["id"] for one in files if "id" in one}) == 1
-    assert files[-1]["rounds"] == [(round, pytest.approx(one)) for round, one in expected]
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"wandb": 3}', '{"wandb": "../../x"}'])

@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -23,6 +23,7 @@ import pytest
 from faults import Faults, ways
 from processes import slimfl
 
+from slimfl.engines import device_states
 from slimfl.round import RunFolder
 from slimfl.runs.storage.checkpoint import LINES
 
@@ -44,6 +45,7 @@ ASYNCHRONOUS = (
     "--set", "radio.model=rate-adaptive",
 )  # fmt: skip
 SPARSE = ("--set", "federation.checkpoint_every=2")
+FILES = ("--engine", "native", "--set", "federation.participation=0.5")
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,19 @@ class Setting:
     options: tuple
     killed_at: float | None = None
     """A fraction of the events of the run; None: the run itself is disturbed."""
+    files: bool = False
+    """True if the states of devices are too many for a checkpoint, and are in files beside it."""
 
 
 SETTINGS = {
-    f"{name}-{what}": Setting((*COMMON, *options, *extra), killed_at)
+    f"{name}-{what}": Setting((*COMMON, *options, *extra), killed_at, options == FILES)
     for name, options in {
         "torch-2": ("--engine", "torch", *PRIVACY),
         "torch-3": ("--engine", "torch", *THREE_WIDTHS, *SPARSE),
         "native-2": ("--engine", "native", *SPARSE),
         "native-3": ("--engine", "native", *THREE_WIDTHS, *PRIVACY),
         "asynchronous-2": ("--engine", "native", *ASYNCHRONOUS, *SPARSE),
+        "files-2": FILES,
     }.items()
     for what, extra, killed_at in (
         ("run", ONE_DATASET, None),
@@ -91,12 +96,17 @@ class Case:
         return self.resume
 
     def disturb(self, at=None, way="before"):
-        return slimfl(self.prepare(), self.scratch, Faults(self.group, at, way))
+        return self.slimfl(self.prepare(), Faults(self.group, at, way))
+
+    def slimfl(self, arguments, faults=None):
+        most = 0 if self.setting.files else device_states.INLINE_BYTES
+        with patch.object(device_states, "INLINE_BYTES", most):
+            return slimfl(arguments, self.scratch, faults)
 
     def go_on(self):
         """What a person would type next."""
         same = self.run if self.setting.killed_at is None else self.resume
-        ended = slimfl(same, self.scratch)
+        ended = self.slimfl(same)
         assert ended.status == 0, ended.error
         assert "Traceback" not in ended.error
 
@@ -110,8 +120,10 @@ def _numbers(folder):
         del line["seconds"]
     checkpoint = RunFolder(folder).checkpoint()
     # the checksum of the metrics covers wall times
-    state = {key: value for key, value in checkpoint.state.items() if key != LINES}
-    return lines, checkpoint.round, state, checkpoint.tensors
+    state = {k: v for k, v in checkpoint.state.items() if k not in (LINES, "device_files")}
+    # what devices keep may be in files; the model of the rounds after a kill depends on it
+    tensors = {k: v for k, v in checkpoint.tensors.items() if not k.startswith("device/")}
+    return lines, checkpoint.round, state, tensors
 
 
 def assert_same(found, expected):
@@ -130,7 +142,7 @@ def killed(setting):
     """The folder of a run that was killed on its way."""
     place = TemporaryDirectory()
     atexit.register(place.cleanup)
-    case = Case(Setting(setting.options), place.name)
+    case = Case(replace(setting, killed_at=None), place.name)
     at = int(len(case.disturb().events) * setting.killed_at)
     shutil.rmtree(case.group)
     assert case.disturb(at, "after").status == -signal.SIGKILL

@@ -18,10 +18,10 @@ from slimfl.results.records import find, load
 from slimfl.results.summary import summaries
 from slimfl.round import RunFolder, Simulation
 from slimfl.runs import api
-from slimfl.runs.extending import extend
+from slimfl.runs.loop import extend
 from slimfl.runs.progress import taking_turns, watching
 from slimfl.runs.sweeps import Job, check_place, is_complete, run_jobs
-from slimfl.runs.sweeps.group import existing_group, new_group
+from slimfl.runs.sweeps.job import existing_group, new_group
 from slimfl.runs.trackers import check_trackers
 
 if TYPE_CHECKING:

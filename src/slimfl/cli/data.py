@@ -14,7 +14,7 @@ from slimfl.devices import write_devices
 from slimfl.errors import RequestError
 from slimfl.report.figures.drawing import save
 from slimfl.report.figures.runs import cell_figure, partition_figure
-from slimfl.round.prospect import Prospect, prospect
+from slimfl.round.expected import Prospect, prospect
 
 #: Maximum number of devices listed one by one in JSON.
 MOST_LISTED = 10_000

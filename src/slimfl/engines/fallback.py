@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from slimfl.engines.base import Engine, Outcome, Score, Task
 from slimfl.nn import Vector
@@ -19,6 +20,7 @@ class EngineWithFallback:
     def __init__(self, first: Engine, make_second: Callable[[], Engine]) -> None:
         self.first, self._make_second = first, make_second
         self.name, self.threads, self.states = first.name, first.threads, first.states
+        self._obstacle = lru_cache(256)(first.supports)
         self._second: Engine | None = None
         self._said = False
 
@@ -35,7 +37,7 @@ class EngineWithFallback:
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Train every device with an engine that can; yields outcomes in the order of the tasks."""
-        obstacles = {work: self.first.supports(work) for work in {task.work for task in tasks}}
+        obstacles = {work: self._obstacle(work) for work in {task.work for task in tasks}}
         others = [task for task in tasks if obstacles[task.work] is not None]
         if not others:
             yield from self.first.train(round, start, tasks)

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from slimfl.data import Dataset, load_section
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
-from slimfl.nn import build, flatten, load_flat, standalone
+from slimfl.nn import flatten, load_flat, network_of, standalone
 from slimfl.round import RunFolder
 from slimfl.runs import own
-from slimfl.runs.storage.checkpoint import check_fits
+from slimfl.runs.storage.checkpoint import check_made_with, does_not_fit
 from slimfl.runs.storage.run_folder import resume_command
 
 #: Images per forward pass in evaluation.
@@ -95,17 +95,11 @@ def load_trained(
             f"this run was made with different {dataset.name} data; give the folder with the "
             "original files with --data-dir"
         )
-    network = network or build(
-        experiment.model.name,
-        experiment.model.options,
-        in_channels=dataset.train.images.shape[-1],
-        classes=dataset.classes,
-        widths=experiment.model.widths,
-        initialisation=experiment.model.initialisation,
-        seed=experiment.seed,
-    )
-    check_fits(checkpoint, experiment, dataset.checksum, [len(flatten(network))])
-    weights = checkpoint.tensors["global"]
+    network = network or network_of(experiment, dataset.train.images.shape[-1], dataset.classes)
+    check_made_with(checkpoint, experiment, dataset.checksum)
+    weights = checkpoint.tensors.get("global", np.zeros(0))
+    if weights.shape != flatten(network).shape or weights.dtype != np.float32:
+        raise does_not_fit(checkpoint)
     if not np.isfinite(weights).all():
         raise RequestError(
             f"the model of round {checkpoint.round} has weights that are not finite, because its "

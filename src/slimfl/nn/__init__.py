@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from slimfl.nn.models import build as build
     from slimfl.nn.models import check as check
     from slimfl.nn.models import initialise as initialise
+    from slimfl.nn.models import network_of as network_of
     from slimfl.nn.norms import SlimBatchNorm2d as SlimBatchNorm2d
     from slimfl.nn.norms import SlimGroupNorm as SlimGroupNorm
     from slimfl.nn.norms import statistics as statistics

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from slimfl.errors import RequestError
-from slimfl.experiment import OWN
+from slimfl.experiment import OWN, Experiment
 from slimfl.experiment.naming import construct, resolve
 from slimfl.nn.layers import SlimConv2d, SlimLinear
 from slimfl.nn.mobilenets import SplitMixMobileNet, ULMobileNet, USMobileNet
@@ -78,8 +78,8 @@ def build(
     """
     if name == OWN:
         raise RequestError(
-            "this run was made with a network object; pass it again with "
-            "slimfl.Model(name=...) or slimfl.resume(..., network=...)"
+            "this run was made with a network object, which its folder cannot store; pass it again "
+            "with slimfl.Model(name=...), or as network=... of slimfl.resume or slimfl.load"
         )
     factory = resolve("model", name, MODELS, lambda made: issubclass(made, nn.Module))
     with torch.random.fork_rng(devices=[]):
@@ -92,6 +92,26 @@ def build(
     check(network, name)
     initialise(network, initialisation, seed)
     return network
+
+
+def network_of(experiment: Experiment, channels: int, classes: int) -> nn.Module:
+    """The network that an experiment names, as its run begins with it.
+
+    Args:
+        experiment: The experiment.
+        channels: Of the dataset's images.
+        classes: Of the dataset.
+    """
+    model = experiment.model
+    return build(
+        model.name,
+        model.options,
+        in_channels=channels,
+        classes=classes,
+        widths=model.widths,
+        initialisation=model.initialisation,
+        seed=experiment.seed,
+    )
 
 
 def check(network: nn.Module, name: str | None = None) -> None:

@@ -33,8 +33,8 @@ from slimfl.radio.downlink import heard_probabilities as heard_probabilities
 from slimfl.radio.fading import Nakagami as Nakagami
 from slimfl.radio.fading import Rayleigh as Rayleigh
 from slimfl.radio.fading import Rician as Rician
-from slimfl.radio.ledger import Ledger as Ledger
 from slimfl.radio.ledger import paper_network_sizes as paper_network_sizes
+from slimfl.radio.ledger import radio_cost as radio_cost
 from slimfl.radio.ledger import segment_bits as segment_bits
 from slimfl.radio.link import OutageLink as OutageLink
 from slimfl.radio.link import decoding_frequencies as decoding_frequencies

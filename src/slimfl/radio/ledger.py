@@ -1,17 +1,17 @@
 """What a round costs on the air: bits, airtime, energy, and the paper's own accounting.
 
-The channel reports airtime and energy of every upload; the ledger adds them up.
+The channel reports airtime and energy of every upload; here they are added up.
 """
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slimfl.experiment import EnergySection, RadioSection
+from slimfl.experiment import RadioSection
 from slimfl.radio.channel import Links, Receptions, Signal
 from slimfl.units import watt
 
@@ -40,14 +40,6 @@ def paper_network_sizes(widths: Sequence[float]) -> list[int]:
     return [size - before for before, size in zip((0, *sizes), sizes, strict=False)]
 
 
-def with_supply(section: EnergySection, receptions: Receptions) -> Receptions:
-    """Receptions with the energy that the supply gives: E = (P / eta + P_circuit) t."""
-    if section.amplifier_efficiency == 1 and section.circuit_power_w == 0:
-        return receptions
-    radiated = receptions.energy_j / section.amplifier_efficiency
-    return replace(receptions, energy_j=radiated + section.circuit_power_w * receptions.airtime_s)
-
-
 @dataclass(frozen=True)
 class RadioCost:
     """One round, summed over the devices that sent."""
@@ -62,73 +54,58 @@ class RadioCost:
     """Table V's communication cost: the transmit power of one device, whatever its airtime."""
 
 
-class Ledger:
-    """Adds up the uploads of a round."""
+def radio_cost(
+    links: Links, signals: Sequence[Signal], receptions: Receptions, segments: int
+) -> RadioCost:
+    """What a round cost on the air, given what arrived of each device's signal.
 
-    def __init__(self, segments: int) -> None:
-        self.sent, self.decoded = np.zeros(segments), np.zeros(segments)
-        self.airtime_s = 0.0
-        self.at_full_power_s: dict[float, float] = {}
-        """Airtime by transmit power in dBm, for uploads at constant power."""
-        self.other_energy_j = 0.0
-        self.powers_dbm: Counter[float] = Counter()
-        self._masks: dict[tuple[int, int], NDArray[np.float64]] = {}
+    Args:
+        links: One row per device.
+        signals: What each of them sent.
+        receptions: What the server got of it.
+        segments: Number of segments of the network.
+    """
+    bits: dict[tuple[int, int], NDArray[np.float64]] = {}
 
-    def add(self, links: Links, signals: Sequence[Signal], receptions: Receptions) -> None:
-        """Add the uploads of some devices.
-
-        Args:
-            links: One row per device.
-            signals: What each of them sent.
-            receptions: What the server got of it.
-        """
-        for sent, decoded in zip(signals, receptions.decoded.tolist(), strict=True):
-            self.sent += self._bits(sent, len(sent.messages))
-            self.decoded += self._bits(sent, decoded)
-        for power_dbm, airtime_s, counted_s, energy_j in zip(
-            links.power_dbm.tolist(),
-            receptions.airtime_s.tolist(),
-            receptions.counted_s.tolist(),
-            receptions.energy_j.tolist(),
-            strict=True,
-        ):
-            self.powers_dbm[power_dbm] += 1
-            self.airtime_s += counted_s
-            # multiply equal powers once, at the end: one rounding instead of one per device
-            if energy_j == airtime_s * watt(power_dbm):
-                before = self.at_full_power_s.get(power_dbm, 0.0)
-                self.at_full_power_s[power_dbm] = before + airtime_s
-            else:
-                self.other_energy_j += energy_j
-
-    def _bits(self, sent: Signal, messages: int) -> NDArray[np.float64]:
+    def bits_of(signal: Signal, messages: int) -> NDArray[np.float64]:
         """The bits of every segment in the first messages of a signal."""
-        key = (id(sent), messages)  # hashing a signal is slower than taking its id
-        if key not in self._masks:
-            bits = np.zeros(len(self.sent))
-            where = list(sent.segments_decoded(messages))
-            bits[where] = np.asarray(sent.segment_bits)[where]
-            self._masks[key] = bits
-        return self._masks[key]
+        key = (id(signal), messages)  # hashing a signal is slower than taking its id
+        if key not in bits:
+            bits[key] = np.zeros(segments)
+            where = list(signal.segments_decoded(messages))
+            bits[key][where] = np.asarray(signal.segment_bits)[where]
+        return bits[key]
 
-    def total(self) -> RadioCost:
-        """The sums."""
-        return RadioCost(
-            bits_sent=self.sent.tolist(),
-            bits_decoded=self.decoded.tolist(),
-            bits_dropped=(self.sent - self.decoded).tolist(),
-            airtime_s=self.airtime_s,
-            energy_j=self._energy_j(),
-            paper_power_mw=self._mean_power_mw(),
-        )
-
-    def _energy_j(self) -> float:
-        full = (watt(dbm) * seconds for dbm, seconds in self.at_full_power_s.items())
-        return sum(full, self.other_energy_j)
-
-    def _mean_power_mw(self) -> float:
-        """The mean over devices; exact if all send at the same power."""
-        counts = {1000 * watt(dbm): count for dbm, count in self.powers_dbm.items()}
-        if len(counts) < 2:
-            return next(iter(counts), 0.0)
-        return sum(mw * count for mw, count in counts.items()) / self.powers_dbm.total()
+    sent, decoded = np.zeros(segments), np.zeros(segments)
+    for signal, count in zip(signals, receptions.decoded.tolist(), strict=True):
+        sent += bits_of(signal, len(signal.messages))
+        decoded += bits_of(signal, count)
+    powers_dbm: list[float] = links.power_dbm.tolist()
+    counts, watts = Counter(powers_dbm), {dbm: watt(dbm) for dbm in powers_dbm}
+    at_full_power_s, other_energy_j, total_airtime_s = dict.fromkeys(counts, 0.0), 0.0, 0.0
+    for power_dbm, airtime_s, counted_s, energy_j in zip(
+        powers_dbm,
+        receptions.airtime_s.tolist(),
+        receptions.counted_s.tolist(),
+        receptions.energy_j.tolist(),
+        strict=True,
+    ):
+        total_airtime_s += counted_s
+        # multiply equal powers once, at the end: one rounding instead of one per device
+        if energy_j == airtime_s * watts[power_dbm]:
+            at_full_power_s[power_dbm] += airtime_s
+        else:
+            other_energy_j += energy_j
+    full_j = (watts[dbm] * seconds for dbm, seconds in at_full_power_s.items())
+    powers_mw = [1000 * watts[dbm] for dbm in counts]
+    if len(counts) > 1:  # the mean over devices; exact if all send at the same power
+        total_mw = sum(mw * count for mw, count in zip(powers_mw, counts.values(), strict=True))
+        powers_mw = [total_mw / len(powers_dbm)]
+    return RadioCost(
+        bits_sent=sent.tolist(),
+        bits_decoded=decoded.tolist(),
+        bits_dropped=(sent - decoded).tolist(),
+        airtime_s=total_airtime_s,
+        energy_j=sum(full_j, other_energy_j),
+        paper_power_mw=powers_mw[0] if powers_mw else 0.0,
+    )

@@ -2,46 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import lazy
 
 if TYPE_CHECKING:
-    from slimfl.round.simulation import Simulation
-    from slimfl.round.stages import Stage
-    from slimfl.round.uploads import Plan, Upload
-    from slimfl.runs.callbacks import Callback
-    from slimfl.runs.converged import converged_round, convergence
-    from slimfl.runs.early_stopping import EarlyStopping
-    from slimfl.runs.loop import completed, finished, run
-    from slimfl.runs.storage.record import RoundRecord
-    from slimfl.runs.storage.run_folder import RunFolder
+    from slimfl.round.simulation import Simulation as Simulation
+    from slimfl.round.stages import Stage as Stage
+    from slimfl.round.uploads import Plan as Plan
+    from slimfl.round.uploads import Upload as Upload
+    from slimfl.runs.callbacks import Callback as Callback
+    from slimfl.runs.callbacks import EarlyStopping as EarlyStopping
+    from slimfl.runs.converged import converged_round as converged_round
+    from slimfl.runs.converged import convergence as convergence
+    from slimfl.runs.loop import completed as completed
+    from slimfl.runs.loop import finished as finished
+    from slimfl.runs.loop import run as run
+    from slimfl.runs.storage.record import RoundRecord as RoundRecord
+    from slimfl.runs.storage.run_folder import RunFolder as RunFolder
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.runs.callbacks": ["Callback"],
-            "slimfl.runs.converged": ["converged_round", "convergence"],
-            "slimfl.runs.early_stopping": ["EarlyStopping"],
-            "slimfl.runs.loop": ["completed", "finished", "run"],
-            "slimfl.round.simulation": ["Simulation"],
-            "slimfl.runs.storage.record": ["RoundRecord"],
-            "slimfl.runs.storage.run_folder": ["RunFolder"],
-            "slimfl.round.stages": ["Stage"],
-            "slimfl.round.uploads": ["Plan", "Upload"],
-        },
-    )
-
-__all__ = [
-    "Callback",
-    "EarlyStopping",
-    "Plan",
-    "RoundRecord",
-    "RunFolder",
-    "Simulation",
-    "Stage",
-    "Upload",
-    "completed",
-    "converged_round",
-    "convergence",
-    "finished",
-    "run",
-]
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -292,7 +292,7 @@ class Asynchronous:
         self._check(whole)
         reasons = self._silent(whole)
         began = [row for row, reason in enumerate(reasons) if not reason]
-        plan = whole.take(began)
+        plan = whole.take(np.array(began, np.int64))
         self.models[self.run.round] = self.run.model
         outcomes = rounds.train(self.setting, self.run, plan)
         uploads: dict[int, Upload] = {}
@@ -373,7 +373,8 @@ class Asynchronous:
                 run.model[where] = before[where]
         self.buffers.versions[list(segments)] += 1
         run.round += 1
-        run.last_models.add(run.round, run.model)
+        if run.last_models is not None:
+            run.last_models.add(run.round, run.model)
         self._forget()
         merged_s = time.perf_counter()
         book = self._book(ended, began_s)
@@ -414,7 +415,6 @@ class Asynchronous:
         for each in ended:
             if each.trained:
                 book.note(each.upload)
-        book.refused, book.clipped = sorted({*book.refused}), sorted({*book.clipped})
         return book
 
     def _optional_fields(self, ended: list[Flight]) -> dict[str, Any]:
@@ -452,6 +452,10 @@ class Asynchronous:
             group, _, key = name.partition("/")
             if key:
                 groups[group][key] = array
+        if state["begun"].shape != self.begun.shape or (
+            state["models"].shape[1:] != self.run.model.shape
+        ):
+            raise ValueError("it is of other devices or another network")
         flights = self._unpacked(groups["work"])
         self.flights = [(*each.order, each) for each in flights]
         models = (np.array(model) for model in state["models"])

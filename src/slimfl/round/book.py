@@ -1,4 +1,4 @@
-"""What happened in a round: collected while uploads pass by, then turned into a typed record."""
+"""What happened in a round: noted while uploads pass by, then turned into a typed record."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 import pydantic
+from numpy.typing import NDArray
 
 from slimfl.engines import Score
 from slimfl.errors import RunError
-from slimfl.radio import Ledger, Links, Receptions, Signal
+from slimfl.radio import Links, Receptions, radio_cost
 from slimfl.round.clock import TRAINING_PASSES
 from slimfl.round.reasons import CLIPPED, NO_ANSWER, REFUSED, outage
 from slimfl.round.setting import Setting
 from slimfl.round.uploads import Upload
 from slimfl.runs.storage.record import MOST, RoundRecord, Seconds
-from slimfl.training import learning_rates, local_steps
+from slimfl.training import first_learning_rate
 
 
 class Book:
@@ -43,77 +44,19 @@ class Book:
     ) -> None:
         self.setting, self.number, self.began_s = setting, number, began_s
         self.absent, self.reasons = list(absent), dict(reasons or {})
-        widths = len(setting.experiment.model.widths)
-        self.rows: list[int] = []
-        """Rows of the plan from which an update came; this and the lists below are in one order."""
-        self.devices: list[int] = []
-        self.signals: list[Signal] = []
-        self.decoded: list[int] = []
-        """Number of decoded messages of each."""
-        self._radio: list[tuple[float, ...]] = []
-        self.refused: list[int] = []
-        self.clipped: list[int] = []
-        self._samples: list[int] = []
-        self._losses, self._trained = np.zeros(widths), np.zeros(widths, np.int64)
-        """Sums of the losses per width, and the number of devices that trained it."""
-        self._images, self._images_by_width = 0, np.zeros(widths, np.int64)
-        self._forward: list[int] = []
-        """Multiply-adds per image of one forward pass at every trained width, by device."""
+        self.uploads: list[Upload] = []
+        """Those that came, in the order of the plan."""
+        self._trained_widths: list[tuple[int, ...]] = []
+        """Of every device that was given work."""
 
     def note(self, upload: Upload) -> None:
         """Add a device's upload behind all stages."""
-        per_image = self.setting.multiply_adds
-        self._forward.append(sum(per_image[width] for width in upload.work.widths))
-        if not upload.answered:
+        self._trained_widths.append(upload.work.widths)
+        if upload.answered:
+            self.uploads.append(upload)
+        else:
             self.absent.append(upload.device)
             self.reasons[upload.device] = NO_ANSWER
-            return
-        self.rows.append(upload.row)
-        self.devices.append(upload.device)
-        self.signals.append(upload.signal)
-        self.decoded.append(upload.decoded)
-        self._radio.append(
-            (
-                upload.gain,
-                upload.noise_to_power,
-                upload.power_dbm,
-                upload.attempts,
-                upload.airtime_s,
-                upload.energy_j,
-                upload.slot_share,
-            )
-        )
-        if upload.missing == REFUSED:
-            self.refused.append(upload.device)
-        if upload.missing == CLIPPED:
-            self.clipped.append(upload.device)
-        self._samples.append(upload.samples)
-        trained = ~np.isnan(upload.losses)
-        self._losses[trained] += upload.losses[trained]
-        self._trained += trained
-        self._images += upload.work.images_trained_on(upload.images_seen)
-        self._images_by_width += upload.images_seen
-
-    @property
-    def airtime_s(self) -> list[float]:
-        """The time on the air of every upload."""
-        return [row[4] for row in self._radio]
-
-    @property
-    def energy_j(self) -> list[float]:
-        """The transmit energy of every upload."""
-        return [row[5] for row in self._radio]
-
-    @property
-    def arrived(self) -> list[tuple[int, ...]]:
-        """The segments that arrived of every upload."""
-        pairs = zip(self.signals, self.decoded, strict=True)
-        return [signal.segments_decoded(decoded) for signal, decoded in pairs]
-
-    @property
-    def sent(self) -> list[tuple[int, ...]]:
-        """The segments that every upload should deliver."""
-        return [signal.segments_decoded(len(signal.messages)) for signal in self.signals]
 
     def record(
         self,
@@ -130,35 +73,34 @@ class Book:
             merged_s: When training and merging ended, on the clock of `time.perf_counter`.
             clock: The fields on virtual time and energy.
         """
-        setting = self.setting
+        setting, uploads = self.setting, self.uploads
         names = [f"{width}x" for width in setting.experiment.model.widths]
+        seen = [upload.images_seen for upload in uploads]
+        by_width = np.sum([np.zeros(len(names), np.int64), *seen], axis=0)
+        devices = [upload.device for upload in uploads]
+        merged = [upload.arrived for upload in uploads if upload.missing != REFUSED]
         values: dict[str, Any] = {
             "round": self.number,
             "accuracy": {names[i]: score.accuracy for i, score in scores.items()},
             "loss": {names[i]: _finite(score.loss) for i, score in scores.items()},
-            # reported losses are not covered by the noise
-            "training_loss": {
-                names[i]: _finite(self._losses[i] / count)
-                for i, count in enumerate(self._trained.tolist())
-                if count and setting.privacy is None
-            },
+            "training_loss": self._training_loss(names),
             "learning_rate": self._learning_rate(),
-            "devices": self.devices,
-            "dropped_out": sorted({*self.absent} - {*self.devices}),
-            "refused": self.refused,
-            "decoded": [len(segments) for segments in self.arrived],
-            "delivered": self._delivered(),
+            "devices": devices,
+            "dropped_out": sorted({*self.absent} - {*devices}),
+            "refused": self._devices_with(REFUSED),
+            "decoded": [len(upload.arrived) for upload in uploads],
+            "delivered": [sum(s in each for each in merged) for s in range(len(names))],
             **self._radio_fields(),
-            "images": self._images,
-            "multiply_adds": self._multiply_adds(),
+            "images": sum(upload.work.images_trained_on(upload.images_seen) for upload in uploads),
+            "multiply_adds": TRAINING_PASSES * int(by_width @ np.array(setting.multiply_adds)),
             "paper_mflops": self._paper_mflops(),
             **clock,
             "seconds": Seconds(
                 training=merged_s - self.began_s, evaluation=time.perf_counter() - merged_s
             ),
         }
-        if self.clipped:
-            values["clipped"] = self.clipped
+        if clipped := self._devices_with(CLIPPED):
+            values["clipped"] = clipped
         if averaged is not None:
             values["averaged_accuracy"] = {names[i]: each.accuracy for i, each in averaged.items()}
         if setting.in_detail or setting.experiment.time.mode != "wait-for-all":
@@ -173,24 +115,39 @@ class Book:
                 f"round {self.number}: {first['loc'][0]} cannot be recorded: {first['msg']}"
             ) from None
 
+    def _devices_with(self, mark: str) -> list[int]:
+        return sorted({upload.device for upload in self.uploads if upload.missing == mark})
+
+    def _training_loss(self, names: list[str]) -> dict[str, float | None]:
+        """The mean over the devices that trained a width; reported losses have no noise on them."""
+        if self.setting.privacy is not None:
+            return {}
+        sums, trained = np.zeros(len(names)), np.zeros(len(names), np.int64)
+        for upload in self.uploads:
+            known = ~np.isnan(upload.losses)
+            sums[known] += upload.losses[known]
+            trained += known
+        rows = zip(names, sums.tolist(), trained.tolist(), strict=True)
+        return {name: _finite(total / count) for name, total, count in rows if count}
+
     def _radio_fields(self) -> dict[str, Any]:
         """What the radio cost, and the gains of the links."""
-        columns = np.array(self._radio, np.float64).reshape(-1, 7).T
-        gains, ratio, power_dbm, attempts, airtime_s, energy_j, share = columns
-        decoded = np.array(self.decoded, np.int64)
-        got = Receptions(decoded, attempts.astype(np.int64), airtime_s, energy_j, slot_share=share)
-        ids, ledger = np.array(self.devices, np.int64), Ledger(len(self._losses))
-        links = Links(self.setting.experiment.seed, self.number, ids, gains, ratio, power_dbm)
-        ledger.add(links, self.signals, got)
+
+        def column(name: str, kind: type = np.float64) -> NDArray[Any]:
+            return np.array([getattr(upload, name) for upload in self.uploads], kind)
+
+        gains, share = column("gain"), column("slot_share")
+        on_air = column("airtime_s"), column("energy_j")
+        got = Receptions(
+            column("decoded", np.int64), column("attempts", np.int64), *on_air, slot_share=share
+        )
+        link = column("device", np.int64), gains, column("noise_to_power"), column("power_dbm")
+        links = Links(self.setting.experiment.seed, self.number, *link)
+        signals = [upload.signal for upload in self.uploads]
+        cost = radio_cost(links, signals, got, len(self.setting.sent_bits))
         # a channel may know no gains, and JSON has no NaN
         known = gains.tolist() if np.isfinite(gains).all() else None
-        return {**asdict(ledger.total()), "gains": known}
-
-    def _delivered(self) -> list[int]:
-        """Per segment, the number of devices whose copy was merged."""
-        pairs = zip(self.devices, self.arrived, strict=True)
-        merged = [segments for device, segments in pairs if device not in self.refused]
-        return [sum(s in segments for segments in merged) for s in range(len(self._losses))]
+        return {**asdict(cost), "gains": known}
 
     def _details(self, names: list[str], scores: Mapping[int, Score]) -> dict[str, Any]:
         """Reasons for missing devices, and accuracies per label: of interest if devices differ."""
@@ -209,19 +166,15 @@ class Book:
     def _missing(self) -> dict[str, list[int]]:
         """Devices grouped by the reason why something of theirs is missing."""
         reasons = dict(self.reasons)
-        for device, sent, arrived in zip(self.devices, self.sent, self.arrived, strict=True):
+        for upload in self.uploads:
+            sent, arrived = upload.sent, upload.arrived
             if len(arrived) < len(sent):
-                reasons[device] = outage(sent[len(arrived)])
-        reasons |= dict.fromkeys(self.refused, REFUSED)
+                reasons[upload.device] = outage(sent[len(arrived)])
+        reasons |= dict.fromkeys(self._devices_with(REFUSED), REFUSED)
         found: dict[str, list[int]] = {}
         for device in sorted(reasons):
             found.setdefault(reasons[device], []).append(device)
         return dict(sorted(found.items()))
-
-    def _multiply_adds(self) -> int:
-        """Multiply-adds of all local training."""
-        seen = zip(self._images_by_width.tolist(), self.setting.multiply_adds, strict=True)
-        return TRAINING_PASSES * sum(images * per_image for images, per_image in seen)
 
     def _paper_mflops(self) -> float:
         """Table V's computation cost: one forward pass at every trained width, in millions.
@@ -229,7 +182,9 @@ class Book:
         The mean over devices; summed as integers, so that equal devices give the value of one
         exactly.
         """
-        return sum(self._forward) / max(len(self._forward), 1) / 1e6
+        per_image = self.setting.multiply_adds
+        forward = [sum(per_image[width] for width in widths) for widths in self._trained_widths]
+        return sum(forward) / max(len(forward), 1) / 1e6
 
     def _learning_rate(self) -> float | None:
         """The learning rate of the round's first step; None if no device trained.
@@ -237,10 +192,9 @@ class Book:
         Under `theorem1` with whole epochs it depends on the device's number of samples; this is
         then the median over devices.
         """
-        training, rounds = self.setting.experiment.training, self.setting.experiment.rounds
-        steps = [local_steps(training, held) for held in self._samples]
-        first = {n: float(learning_rates(training, rounds, self.number, n)[0]) for n in set(steps)}
-        return median(first[n] for n in steps) if steps else None
+        one, held = self.setting.experiment, [upload.samples for upload in self.uploads]
+        first = {n: first_learning_rate(one.training, one.rounds, self.number, n) for n in {*held}}
+        return median(first[n] for n in held) if held else None
 
 
 def _finite(value: float) -> float | None:

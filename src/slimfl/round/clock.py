@@ -141,8 +141,12 @@ class RoundTime:
     cut_off: dict[int, str]
     """Devices that began and did not finish in time, with the reason."""
 
-    def fields(self, before_s: float, batteries: Batteries) -> dict[str, Any]:
-        """The fields of a record; those that carry no information are left out."""
+    def settle(self, before_s: float, batteries: Batteries) -> dict[str, Any]:
+        """Take the round's energy from the batteries, and give the fields of a record.
+
+        Fields that carry no information are left out.
+        """
+        batteries.drain(self.ids, self.used_j)
         clock_s, finished_s = before_s + self.duration_s, self.finished_s[self.in_time]
         cut_off_j = fsum(self.transmit_j[~self.in_time])
         return {

@@ -50,13 +50,13 @@ class Kept:
         self.arrays = self._storable(state)
 
     def checked(self, state: Mapping[str, Any]) -> State:
-        """A later state; refused if a checkpoint of the run could not be told by it."""
+        """A later state, with the names, types and shapes of the first one."""
         arrays = self._storable(state)
-        before, now = layout(self.arrays), layout(arrays)
+        before, now = _layout(self.arrays), _layout(arrays)
         if before != now:
             raise RequestError(
-                f"the state of {self.words} was {_words(before)} and is now {_words(now)}; keep "
-                "names, types and shapes the same in all rounds"
+                f"the state of {self.words} was {before} and is now {now}; keep names, types and "
+                "shapes the same in all rounds"
             )
         return arrays
 
@@ -66,7 +66,7 @@ class Kept:
 
     def restore(self, state: State) -> None:
         """Restore what `state` returned."""
-        self.arrays = dict(state)
+        self.arrays = self.checked(state)
 
     def _storable(self, state: Mapping[str, Any]) -> State:
         """Arrays in C order, as safetensors ignores that one is transposed."""
@@ -83,27 +83,9 @@ class Kept:
         return arrays
 
 
-#: The type and shape of every array, by name.
-Layout = dict[str, tuple[str, tuple[int, ...]]]
-
-
-def layout(state: State) -> Layout:
-    """The layout of named arrays."""
-    return {name: (str(array.dtype), array.shape) for name, array in state.items()}
-
-
-def fits(found: Layout, fresh: Layout) -> bool:
-    """True if arrays can be those of a part that began with `fresh`; empty axes may have grown."""
-    return found.keys() == fresh.keys() and all(
-        found[name][0] == kind
-        and len(found[name][1]) == len(shape)
-        and all(size in (0, there) for size, there in zip(shape, found[name][1], strict=True))
-        for name, (kind, shape) in fresh.items()
-    )
-
-
-def _words(arrays: Layout) -> str:
-    listed = (f"{name} {kind} {list(shape)}" for name, (kind, shape) in arrays.items())
+def _layout(state: State) -> str:
+    """The names, types and shapes of arrays, as one text."""
+    listed = (f"{name} {array.dtype} {list(array.shape)}" for name, array in sorted(state.items()))
     return ", ".join(listed) or "nothing"
 
 
@@ -111,7 +93,7 @@ class LastModels:
     """The last `count` global models, in a ring, whose mean is tested as a second score.
 
     Args:
-        count: How many models the mean is taken over; 0 keeps none.
+        count: How many models the mean is taken over.
         parameters: Length of a model.
     """
 
@@ -120,23 +102,22 @@ class LastModels:
 
     def add(self, number: int, model: Vector) -> None:
         """Keep the model of a round instead of the oldest one."""
-        if len(self.ring):
-            self.ring[number % len(self.ring)] = model
+        self.ring[number % len(self.ring)] = model
 
     def mean(self, number: int) -> Vector | None:
         """The mean after a round; None before there are `count` models."""
-        if not 0 < len(self.ring) <= number:
+        if number < len(self.ring):
             return None
         mean: Vector = self.ring.mean(axis=0, dtype=np.float64).astype(np.float32)
         return mean
 
     def state(self) -> State:
         """What a checkpoint stores."""
-        return {"models": self.ring.copy()} if len(self.ring) else {}
+        return {"models": self.ring.copy()}
 
     def restore(self, state: State) -> None:
         """Restore what `state` returned."""
-        self.ring = np.array(state.get("models", self.ring))
+        self.ring = np.array(state["models"])
 
 
 class LastSegments:

@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from slimfl.experiment import DataSection, PrivacySection
@@ -101,8 +102,6 @@ class Clip(Stage):
 class Privacy(Stage):
     """Adds noise to what is merged and counts each device's privacy loss; behind a `Clip`."""
 
-    works_on_the_mean = True
-
     def __init__(self, section: PrivacySection, devices: int, seed: int) -> None:
         assert section.clip_norm is not None
         self.section, self.seed = section, seed
@@ -141,7 +140,10 @@ class Privacy(Stage):
 
     def restore(self, state: State) -> None:
         """Restore what `state` returned."""
-        self.heard, self.released = np.array(state["heard"]), int(state["released"])
+        heard = np.array(state["heard"])
+        if heard.shape != self.heard.shape:
+            raise ValueError("it counts other devices")
+        self.heard, self.released = heard, int(state["released"])
 
     def decode_all(self, uploads: Sequence[Upload], plan: Plan) -> None:
         """Note who counts in this round's result; a round abandoned before that does not count."""
@@ -266,10 +268,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
     """The delta for an epsilon; the logarithms keep large values from overflowing."""
-    from scipy.special import log_ndtr
-
-    below = log_ndtr(mu / 2 - epsilon / mu)
-    above = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    below = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
+    above = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
     return float(np.exp(below) * -np.expm1(above - below))
 
 
@@ -294,8 +294,6 @@ def gaussian_of(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
     The distance comes from a probability in (0, 1/2), where floating point resolves the tail to 8.2
     deviations; one in (0, 1) would sometimes round to 1, which maps to infinity.
     """
-    from scipy.special import ndtri
-
     probability = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-53
     sign = np.where(bits & np.uint64(1), 1.0, -1.0)
-    return np.asarray(sign * ndtri(probability))
+    return np.asarray(sign * scipy.special.ndtri(probability))

@@ -23,31 +23,30 @@ from slimfl.methods import Arrival, Merge, Positions, RunningMean, Work
 from slimfl.radio import Receptions, Signal, heard
 from slimfl.rng import generator
 from slimfl.round.book import Book
-from slimfl.round.clock import TRAINING_PASSES, Costs, RoundTime, asked_share, round_time
+from slimfl.round.clock import TRAINING_PASSES, Costs, round_time
 from slimfl.round.reasons import BATTERY, NO_ANSWER, NO_MODEL, NOBODY_LEFT, NOT_ABLE, OFFLINE
 from slimfl.round.setting import Setting
-from slimfl.round.stages import check_stages, through
+from slimfl.round.stages import through
 from slimfl.round.state import RunState
 from slimfl.round.uploads import Plan
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.training import planned_images
+from slimfl.units import watt
+
+
+def step(setting: Setting, state: RunState) -> RoundRecord:
+    """The next round, from its plan to its record."""
+    planned = plan(setting, state)
+    return collect(setting, state, planned, train(setting, state, planned))
 
 
 def plan(setting: Setting, state: RunState) -> Plan:
     """The next round: who takes part, what devices train and send, over which links."""
     experiment, number = setting.experiment, state.round + 1
-    section = experiment.federation.model_copy(update={"participation": asked_share(experiment)})
-    who = cohort(section, experiment.seed, number, setting.availability)
+    who = cohort(setting.asking, experiment.seed, number, setting.availability)
     active, empty = np.array(who.active, np.int64), state.batteries.empty
     listening = active[~empty[active]]
-    hears = heard(
-        experiment.radio,
-        setting.channel,
-        state.channel.arrays,
-        number,
-        setting.population.take(listening),
-        experiment.seed,
-    )
+    hears = _hears(setting, state, number, listening)
     deaf: list[int] = listening[~hears].tolist()
     trains_on = experiment.radio.downlink_missed == "own-model"
     given = give_work(setting, state, number, listening if trains_on else listening[hears])
@@ -56,14 +55,13 @@ def plan(setting: Setting, state: RunState) -> Plan:
     reasons |= dict.fromkeys(given.unable, NOT_ABLE)
     gone = dict.fromkeys(active[empty[active]].tolist(), BATTERY)
     if _may_cut_off(setting, state):
-        given = replace(given, timing=round_time(experiment, given.costs, state.batteries))
-        gone |= given.timing.cut_off if given.timing is not None else {}
+        timing = round_time(experiment, given.costs, state.batteries)
+        given = replace(given.take(np.flatnonzero(timing.in_time)), timing=timing)
+        gone |= timing.cut_off
     if not trains_on:
         gone |= dict.fromkeys(deaf, NO_MODEL)
-    timing = given.timing
-    in_time = range(len(given)) if timing is None else np.flatnonzero(timing.in_time).tolist()
     return replace(
-        given.take(in_time),
+        given,
         absent=sorted([*who.dropped_out, *gone]),
         reasons=reasons | gone,
         own_start=frozenset(deaf if trains_on else ()),
@@ -103,18 +101,113 @@ def give_work(setting: Setting, state: RunState, number: int, ids: NDArray[np.in
     )
 
 
-def _may_cut_off(setting: Setting, state: RunState) -> bool:
-    """True if a round or a battery may end before an upload does."""
-    return setting.experiment.time.mode != "wait-for-all" or state.batteries.any
+def collect(
+    setting: Setting, state: RunState, plan: Plan, outcomes: Iterator[Outcome]
+) -> RoundRecord:
+    """Pass the updates through the stages, merge them, and return the record of the round."""
+    book = Book(setting, plan.round, plan.began_s, plan.absent, plan.reasons)
+    mean = _mean(setting, state, plan)
+    merge = begin_merge(setting, state, mean)
+    setting.bound.changes.clear()
+    arrived: dict[int, Positions] = {}
+    for upload in through(setting.stages, plan, outcomes, setting.radio.measured):
+        book.note(upload)
+        if upload.where is not None and upload.parameters is not None:
+            device = plan.devices.device(upload.row)
+            arrival = Arrival(device, upload.parameters, upload.where, upload.weight)
+            merge.add(arrival)
+            if state.last_segments is not None:
+                state.last_segments.add(arrival)
+                arrived[upload.device] = upload.where
+        upload.parameters = upload.payload = None  # merged: memory does not grow with devices
+    if state.last_segments is not None:
+        asked = [*plan.devices.ids.tolist(), *plan.absent]
+        for stale in state.last_segments.missing(arrived, asked, setting.population):
+            merge.add(stale)
+    for stage in setting.stages:
+        if stage.works_on_the_mean:
+            stage.finish(mean, plan)
+    end_merge(setting, state, merge)
+    merged_s = time.perf_counter()
+    clock = _move_on(setting, state, plan, book)
+    return book.record(scores(setting, state), averaged_scores(setting, state), merged_s, clock)
 
 
-def _needs_a_look_ahead(setting: Setting, state: RunState) -> bool:
-    """True if a rule must know before training what will arrive.
+def _move_on(setting: Setting, state: RunState, plan: Plan, book: Book) -> dict[str, object]:
+    """Everything else that a round changes; returns the record's fields on time and energy."""
+    uploads = book.uploads
+    if state.belief is not None:
+        devices, signals = [each.device for each in uploads], [each.signal for each in uploads]
+        decoded = [each.decoded for each in uploads]
+        state.belief.observe(np.array(devices, np.int64), signals, decoded)
+    timing = plan.timing
+    if timing is None:  # now it is known how long every device was on the air
+        rows, costs = [each.row for each in uploads], plan.costs
+        airtime_s, transmit_j = costs.airtime_s.copy(), costs.transmit_j.copy()
+        airtime_s[rows] = [each.airtime_s for each in uploads]
+        transmit_j[rows] = [each.energy_j for each in uploads]
+        costs = replace(costs, airtime_s=airtime_s, transmit_j=transmit_j)
+        timing = round_time(setting.experiment, costs, state.batteries)
+    state.channel.arrays, state.round = plan.channel_state, plan.round
+    if state.last_models is not None:
+        state.last_models.add(state.round, state.model)
+    before_s, state.clock_s = state.clock_s, state.clock_s + timing.duration_s
+    clock = timing.settle(before_s, state.batteries)
+    if state.batteries.empty.all():
+        clock["stopped_by"] = NOBODY_LEFT
+    return clock
 
-    Who is in time, and when an asynchronous upload ends, depends on retransmissions; who is counted
-    for privacy must not depend on what devices answer.
-    """
-    return _may_cut_off(setting, state) or setting.privacy is not None
+
+def train(setting: Setting, state: RunState, plan: Plan) -> Iterator[Outcome]:
+    """What every device of a plan learns; an error names the round and the device."""
+    outcomes = _trained(setting, state, plan)
+    for task in plan.tasks:
+        try:
+            yield next(outcomes)
+        except (RequestError, RunError):
+            raise
+        except Exception as error:
+            raise RunError(
+                f"round {plan.round}, device {task.device}, training: {error}"
+            ) from error
+    # run the engine's generator to its end: it may still report that there was no quorum
+    next(outcomes, None)
+
+
+def _trained(setting: Setting, state: RunState, plan: Plan) -> Iterator[Outcome]:
+    """Each device from the global model, or from its own last one where it missed that."""
+    engine, tasks = setting.engine, plan.tasks
+    if setting.experiment.radio.downlink_missed != "own-model":
+        yield from engine.train(plan.round, plan.model, tasks)
+        return
+    heard_it = [task for task in tasks if task.device not in plan.own_start]
+    outcomes = engine.train(plan.round, plan.model, heard_it)
+    for task in tasks:
+        if task.device in plan.own_start:
+            start = engine.states.model(task.device)
+            outcome = next(engine.train(plan.round, start, [task]))
+        else:
+            outcome = next(outcomes)
+        if isinstance(outcome, Update):
+            engine.states.put_model(outcome.device, outcome.parameters)
+        yield outcome
+    yield from outcomes
+
+
+def _hears(
+    setting: Setting, state: RunState, number: int, ids: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """The devices that decode the global model at the beginning of a round."""
+    if setting.experiment.radio.downlink == "perfect":
+        return np.ones(len(ids), np.bool_)
+    return heard(
+        setting.experiment.radio,
+        setting.channel,
+        state.channel.arrays,
+        number,
+        setting.population.take(ids),
+        setting.experiment.seed,
+    )
 
 
 def _limited(setting: Setting, state: RunState, devices: Population, number: int) -> Population:
@@ -136,6 +229,20 @@ def _limited(setting: Setting, state: RunState, devices: Population, number: int
 def _assigned(setting: Setting, device: Device, number: int) -> Work | None:
     random = partial(generator, setting.experiment.seed, "assignment", number, device.id)
     return setting.method.assign(device, number, random)
+
+
+def _may_cut_off(setting: Setting, state: RunState) -> bool:
+    """True if a round or a battery may end before an upload does."""
+    return setting.experiment.time.mode != "wait-for-all" or state.batteries.any
+
+
+def _needs_a_look_ahead(setting: Setting, state: RunState) -> bool:
+    """True if a rule must know before training what will arrive.
+
+    Who is in time, and when an asynchronous upload ends, depends on retransmissions; who is counted
+    for privacy must not depend on what devices answer.
+    """
+    return _may_cut_off(setting, state) or setting.privacy is not None
 
 
 def _costs(
@@ -173,7 +280,7 @@ def _costs(
     else:
         bandwidth_hz, energy = experiment.radio.bandwidth_hz, experiment.energy
         airtime_s = np.array([signal.airtime_s(bandwidth_hz) for signal in signals])
-        power_w = 10 ** ((devices.power_dbm - 30) / 10) / energy.amplifier_efficiency
+        power_w = watt(devices.power_dbm) / energy.amplifier_efficiency
         transmit_j = airtime_s * (power_w + energy.circuit_power_w)
         arrives = np.ones(len(work), np.bool_)
     return Costs(
@@ -185,36 +292,6 @@ def _costs(
         transmit_j=transmit_j,
         heard=arrives,
     )
-
-
-def collect(
-    setting: Setting, state: RunState, plan: Plan, outcomes: Iterator[Outcome]
-) -> RoundRecord:
-    """Pass the updates through the stages, merge them, and return the record of the round."""
-    book = Book(setting, plan.round, plan.began_s, plan.absent, plan.reasons)
-    mean = _mean(setting, state, plan)
-    merge = begin_merge(setting, state, mean)
-    setting.bound.changes.clear()
-    arrived: dict[int, Positions] = {}
-    for upload in through(setting.stages, plan, outcomes, setting.radio.measured):
-        book.note(upload)
-        if upload.where is not None and upload.parameters is not None:
-            device = plan.devices.device(upload.row)
-            arrival = Arrival(device, upload.parameters, upload.where, upload.weight)
-            merge.add(arrival)
-            if state.last_segments is not None:
-                state.last_segments.add(arrival)
-                arrived[upload.device] = upload.where
-    if state.last_segments is not None:
-        asked = [*plan.devices.ids.tolist(), *plan.absent]
-        for stale in state.last_segments.missing(arrived, asked, setting.population):
-            merge.add(stale)
-    for stage in setting.stages:
-        stage.finish(mean, plan)
-    end_merge(setting, state, merge)
-    merged_s = time.perf_counter()
-    clock = _move_on(setting, state, plan, book)
-    return book.record(scores(setting, state), averaged_scores(setting, state), merged_s, clock)
 
 
 def _mean(setting: Setting, state: RunState, plan: Plan) -> RunningMean:
@@ -235,7 +312,11 @@ def _mean(setting: Setting, state: RunState, plan: Plan) -> RunningMean:
 def begin_merge(setting: Setting, state: RunState, mean: RunningMean) -> Merge:
     """The method's merge of a round."""
     merge = setting.method.merge(mean, state.method.arrays)
-    check_stages(setting.stages, merge.uses_the_mean)
+    if not merge.uses_the_mean and any(stage.works_on_the_mean for stage in setting.stages):
+        raise RequestError(
+            "this method reads individual updates, but a stage such as the noise for privacy works "
+            "only on their mean; remove the stage or choose another method"
+        )
     return merge
 
 
@@ -268,86 +349,26 @@ def _diverged(setting: Setting, number: int, what: str) -> RunError:
     )
 
 
-def _move_on(setting: Setting, state: RunState, plan: Plan, book: Book) -> dict[str, object]:
-    """Everything else that a round changes; returns the record's fields on time and energy."""
-    timing = plan.timing or _timing(setting, state, plan, book)
-    if state.belief is not None:
-        state.belief.observe(np.array(book.devices, np.int64), book.signals, book.decoded)
-    before_s = state.clock_s
-    state.channel.arrays, state.round = plan.channel_state, plan.round
-    state.last_models.add(state.round, state.model)
-    state.clock_s += timing.duration_s
-    state.batteries.drain(timing.ids, timing.used_j)
-    clock = timing.fields(before_s, state.batteries)
-    if state.batteries.empty.all():
-        clock["stopped_by"] = NOBODY_LEFT
-    return clock
-
-
-def _timing(setting: Setting, state: RunState, plan: Plan, book: Book) -> RoundTime:
-    """When the round ended, now that it is known how long every device was on the air."""
-    airtime_s, transmit_j = plan.costs.airtime_s.copy(), plan.costs.transmit_j.copy()
-    airtime_s[book.rows], transmit_j[book.rows] = book.airtime_s, book.energy_j
-    costs = replace(plan.costs, airtime_s=airtime_s, transmit_j=transmit_j)
-    return round_time(setting.experiment, costs, state.batteries)
-
-
-def train(setting: Setting, state: RunState, plan: Plan) -> Iterator[Outcome]:
-    """What every device of a plan learns; an error names the round and the device."""
-    tasks = plan.tasks
-    outcomes = _trained(setting, state, plan)
-    for task in tasks:
-        try:
-            yield next(outcomes)
-        except (RequestError, RunError):
-            raise
-        except Exception as error:
-            raise RunError(
-                f"round {plan.round}, device {task.device}, training: {error}"
-            ) from error
-    # run the engine's generator to its end: it may still report that there was no quorum
-    next(outcomes, None)
-
-
-def _trained(setting: Setting, state: RunState, plan: Plan) -> Iterator[Outcome]:
-    """Each device from the global model, or from its own last one where it missed that."""
-    engine, tasks = setting.engine, plan.tasks
-    if setting.experiment.radio.downlink_missed != "own-model":
-        yield from engine.train(plan.round, plan.model, tasks)
-        return
-    heard_it = [task for task in tasks if task.device not in plan.own_start]
-    outcomes = engine.train(plan.round, plan.model, heard_it)
-    for task in tasks:
-        if task.device in plan.own_start:
-            start = engine.states.model(task.device)
-            outcome = next(engine.train(plan.round, start, [task]))
-        else:
-            outcome = next(outcomes)
-        if isinstance(outcome, Update):
-            engine.states.put_model(outcome.device, outcome.parameters)
-        yield outcome
-    yield from outcomes
-
-
 def scores(setting: Setting, state: RunState) -> dict[int, Score]:
     """Test the model at the method's widths, if an evaluation is due."""
     if not _is_tested(setting, state.round):
         return {}
-    tested, by_label = setting.method.evaluates(), {"by_label": True} if setting.in_detail else {}
-    scored = setting.engine.evaluate(state.model, tested, **by_label)
+    by_label = {"by_label": True} if setting.in_detail else {}
+    scored = setting.engine.evaluate(state.model, setting.tested, **by_label)
     if not np.isfinite([score.loss for score in scored]).all():
         what = "the merged model's loss on the test set is not finite"
         raise _diverged(setting, state.round, what)
-    return dict(zip(tested, scored, strict=True))
+    return dict(zip(setting.tested, scored, strict=True))
 
 
 def averaged_scores(setting: Setting, state: RunState) -> dict[int, Score] | None:
     """Test the mean of the last models, where that is asked for and the round is tested."""
-    mean = state.last_models.mean(state.round) if _is_tested(setting, state.round) else None
+    if state.last_models is None or not _is_tested(setting, state.round):
+        return None
+    mean = state.last_models.mean(state.round)
     if mean is None:
         return None
-    tested = setting.method.evaluates()
-    return dict(zip(tested, setting.engine.evaluate(mean, tested), strict=True))
+    return dict(zip(setting.tested, setting.engine.evaluate(mean, setting.tested), strict=True))
 
 
 def _is_tested(setting: Setting, number: int) -> bool:

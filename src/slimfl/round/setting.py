@@ -26,15 +26,16 @@ from slimfl.methods import (
 )
 from slimfl.methods import method as method_by_name
 from slimfl.nn import (
-    build,
     check,
     flatten,
     multiply_adds,
+    network_of,
     output_shape,
     segments,
     statistics_positions,
 )
 from slimfl.radio import Channel, SignalMaker, build_channel, segment_bits, signal
+from slimfl.round.clock import asked_share
 from slimfl.round.expected import expected_shares, mean_noise_to_power
 from slimfl.round.privacy import Clip, Privacy
 from slimfl.round.stages import Bound, Radio, Stage, named_stages, places_of, sent_bits
@@ -105,7 +106,13 @@ class Setting:
         )
         self.population = replace(devices, samples=self.partition.sizes)
         self.availability = devices.availability if (devices.availability < 1).any() else None
-        self.network = self._given(network) if network is not None else self._named_network()
+        if network is None:
+            channels = self.dataset.train.images.shape[-1]
+            network = network_of(experiment, channels, self.dataset.classes)
+        else:
+            check(network)
+            self._own["network"] = own.of_network(network, flatten(network))
+        self.network = network
         if isinstance(self.method, ServerOptimiser):
             self.method = replace(self.method, measured=statistics_positions(self.network))
         self.segments = segments(self.network, widths)
@@ -149,23 +156,15 @@ class Setting:
         self.engine: Engine = choice.engine
         self.engine_reason = choice.reason
         self.experiment = experiment.model_copy(update=choice.resolved)
-
-    def _given(self, network: nn.Module) -> nn.Module:
-        check(network)
-        self._own["network"] = own.of_network(network, flatten(network))
-        return network
-
-    def _named_network(self) -> nn.Module:
-        model = self.experiment.model
-        return build(
-            model.name,
-            model.options,
-            in_channels=self.dataset.train.images.shape[-1],
-            classes=self.dataset.classes,
-            widths=model.widths,
-            initialisation=model.initialisation,
-            seed=self.experiment.seed,
+        self.asking = experiment.federation.model_copy(
+            update={"participation": asked_share(experiment)}
         )
+        """Who is asked in a round: with over-commitment, more devices than are waited for."""
+        self.tested = self.method.evaluates()
+        """The widths that are tested."""
+        self.in_detail = not experiment.population.is_default or self.signals.per_device
+        """True if rounds record why devices are missing, and accuracies per label: for identical
+        devices, neither adds to the rest of the record."""
 
     def _checked_costs(self) -> list[int]:
         """Multiply-adds per image of every width; refuses a network that cannot take the images."""
@@ -209,14 +208,6 @@ class Setting:
             **({} if expected is None else {"expected_shares": expected}),
             "segment_bits": list(self.sent_bits),
         }
-
-    @property
-    def in_detail(self) -> bool:
-        """True if rounds record why devices are missing, and accuracies per label.
-
-        For identical devices, neither adds to the rest of the record.
-        """
-        return not self.experiment.population.is_default or self.signals.per_device
 
     def population_provenance(self) -> dict[str, str]:
         """The checksum of the devices, if they are not the paper's identical ones."""

@@ -13,10 +13,9 @@ from slimfl.nn import Vector, load_flat
 from slimfl.round import rounds
 from slimfl.round.asynchronous import Asynchronous
 from slimfl.round.setting import Setting
-from slimfl.round.state import RunState
+from slimfl.round.state import RunState, space_warning, taking_part
 from slimfl.round.uploads import Plan
 from slimfl.runs.storage.record import RoundRecord
-from slimfl.runs.storage.state_space import space_warning, taking_part
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +33,6 @@ class Simulation:
         self.state = RunState(self.setting)
         if self.experiment.time.mode == "asynchronous":
             self.state.asynchronous = Asynchronous(self.setting, self.state)
-        self.state.begin()
 
     @property
     def experiment(self) -> Experiment:
@@ -60,8 +58,7 @@ class Simulation:
         """Run one round and return its record."""
         if self.state.asynchronous is not None:
             return self.state.asynchronous.step()
-        plan = self.plan()
-        return self.collect(plan, self.outcomes(plan))
+        return rounds.step(self.setting, self.state)
 
     def plan(self) -> Plan:
         """Plan the next round."""

@@ -16,13 +16,11 @@ import numpy as np
 from torch import nn
 
 from slimfl.engines import Missing, Outcome, Update
-from slimfl.errors import RequestError
 from slimfl.experiment import Experiment, FederationSection
 from slimfl.experiment.naming import construct, resolve
 from slimfl.methods import Positions, RunningMean, State
 from slimfl.nn import ChannelOrder, Segments, Vector, flat_order
-from slimfl.radio import Channel, Links, Receptions, Signal
-from slimfl.radio.ledger import with_supply
+from slimfl.radio import Channel, Links, Payload, Receptions, Signal
 from slimfl.round.reasons import CLIPPED, NO_ANSWER, REFUSED
 from slimfl.round.uploads import Plan, Upload, taken
 
@@ -51,8 +49,10 @@ class Stage:
     and every checkpoint has it.
     """
 
-    works_on_the_mean = False
-    """True if `finish` does anything; it then works only with methods that merge the mean."""
+    @property
+    def works_on_the_mean(self) -> bool:
+        """True if it has a `finish`; it then works only with methods that merge the mean."""
+        return type(self).finish is not Stage.finish
 
     def bits(self, parameters: int, bits: float) -> float:
         """The bits of a segment behind `encode`; airtime and energy follow from them.
@@ -242,7 +242,17 @@ class Radio(Stage):
         """
         if self.measured or self.channel.needs_payload or not signals:
             return None
-        return with_supply(self.energy, self.channel.receive(links, signals, None))
+        return self._received(links, signals, None)
+
+    def _received(
+        self, links: Links, signals: Sequence[Signal], sent: Sequence[Payload] | None
+    ) -> Receptions:
+        """What arrives, with the energy that the supply gives: E = (P / eta + P_circuit) t."""
+        got, energy = self.channel.receive(links, signals, sent), self.energy
+        if energy.amplifier_efficiency == 1 and energy.circuit_power_w == 0:
+            return got
+        energy_j = got.energy_j / energy.amplifier_efficiency
+        return replace(got, energy_j=energy_j + energy.circuit_power_w * got.airtime_s)
 
     def encode_all(self, uploads: Sequence[Upload], plan: Plan) -> None:
         """The bytes of every message, for channels that change them."""
@@ -261,21 +271,22 @@ class Radio(Stage):
     def decode_all(self, uploads: Sequence[Upload], plan: Plan) -> None:
         """What arrives of these uploads, and what each has cost."""
         on_air = [upload for upload in uploads if upload.answered]
-        links = plan.links.take([upload.row for upload in on_air])
+        rows = np.array([upload.row for upload in on_air], np.int64)
+        links = plan.links if len(rows) == len(plan) else plan.links.take(rows)
         if self.measured:
             links = replace(links, gains=np.array([upload.gain for upload in on_air], np.float64))
         if plan.receptions is not None:
-            got = taken(plan.receptions, np.array([each.row for each in on_air], np.int64))
+            got = taken(plan.receptions, rows)
         else:
             payloads = [each.payload or [] for each in on_air]
             signals = [each.signal for each in on_air]
             sent = payloads if self.channel.needs_payload else None
-            got = with_supply(self.energy, self.channel.receive(links, signals, sent))
+            got = self._received(links, signals, sent)
         share = np.ones(len(on_air)) if got.slot_share is None else got.slot_share
         columns = (links.gains, links.noise_to_power, links.power_dbm, got.decoded, got.attempts)
         costs = (got.airtime_s, got.energy_j, share)
-        rows = zip(*(column.tolist() for column in (*columns, *costs)), strict=True)
-        for k, (upload, row) in enumerate(zip(on_air, rows, strict=True)):
+        values = zip(*(column.tolist() for column in (*columns, *costs)), strict=True)
+        for k, (upload, row) in enumerate(zip(on_air, values, strict=True)):
             upload.gain, upload.noise_to_power, upload.power_dbm = row[:3]
             upload.decoded, upload.attempts = row[3:5]
             upload.airtime_s, upload.energy_j, upload.slot_share = row[5:]
@@ -312,15 +323,6 @@ def places_of(network: nn.Module, segments: Segments) -> Places:
         return leading if order is None else flat_order(network, order)[leading]
 
     return places
-
-
-def check_stages(stages: Sequence[Stage], uses_the_mean: bool) -> None:
-    """Refuse stages that work on the mean together with a method that reads single updates."""
-    if not uses_the_mean and any(stage.works_on_the_mean for stage in stages):
-        raise RequestError(
-            "this method reads individual updates, but a stage such as the noise for privacy works "
-            "only on their mean; remove the stage or choose another method"
-        )
 
 
 def sent_bits(stages: Sequence[Stage], sizes: Sequence[int], bits: Any) -> tuple[float, ...]:

@@ -56,18 +56,15 @@ class Plan:
         ids: list[int] = self.devices.ids.tolist()
         return [Task(device, work) for device, work in zip(ids, self.work, strict=True)]
 
-    def take(self, rows: Sequence[int]) -> Plan:
+    def take(self, rows: NDArray[np.int64]) -> Plan:
         """The plan for some of its devices; costs stay those of all."""
-        if len(rows) == len(self):
-            return self
-        at = np.asarray(rows, np.int64)
         return replace(
             self,
-            devices=self.devices.take(at),
+            devices=self.devices.take(rows),
             work=[self.work[row] for row in rows],
             signals=[self.signals[row] for row in rows],
-            links=self.links.take(at),
-            receptions=None if self.receptions is None else taken(self.receptions, at),
+            links=self.links.take(rows),
+            receptions=None if self.receptions is None else taken(self.receptions, rows),
         )
 
 

@@ -17,20 +17,19 @@ from slimfl.experiment import Experiment, Source
 from slimfl.experiment.loading import tree_of
 from slimfl.experiment.naming import trusting
 from slimfl.methods import Method, expand
-from slimfl.nn import build, load_flat
+from slimfl.nn import load_flat, network_of
 from slimfl.radio import Channel
 from slimfl.results.records import RunRecord, find
 from slimfl.round import Callback, RunFolder, Simulation
 from slimfl.round import run as run_simulation
 from slimfl.runs.callbacks import check_hooks
-from slimfl.runs.extending import extend, extended
+from slimfl.runs.loop import extend, extended
 from slimfl.runs.own import require
 from slimfl.runs.progress import taking_turns, watching
 from slimfl.runs.run import Run, Runs, Trained
 from slimfl.runs.storage.run_folder import EXPERIMENT
-from slimfl.runs.sweeps.group import new_group
-from slimfl.runs.sweeps.job import Job, complete, run_name, simulation_of
-from slimfl.runs.sweeps.run import check_place, run_jobs
+from slimfl.runs.sweeps.job import Job, complete, new_group, run_name, simulation_of
+from slimfl.runs.sweeps.local import check_place, run_jobs
 from slimfl.runs.trackers import check_trackers
 
 log = logging.getLogger(__name__)
@@ -321,7 +320,9 @@ def _loaded(
             raise RequestError(f"{record.path} has no checkpoint yet, so there is no network")
         parameters = checkpoint.tensors["global"]
         with trusting(modules):
-            made = copy.deepcopy(network) if network else _built(experiment, data())
+            made = copy.deepcopy(network)
+            if made is None:
+                made = network_of(experiment, data().train.images.shape[-1], data().classes)
         try:
             load_flat(made, parameters)
         except ValueError as error:
@@ -329,24 +330,6 @@ def _loaded(
         return parameters, made, lambda: data().normalisation(experiment.data.normalise)
 
     return Run(experiment, record.lines, record.path, record.provenance, trained)
-
-
-def _built(experiment: Experiment, data: Dataset) -> nn.Module:
-    """The network that an experiment names, for the images and classes of its data."""
-    if experiment.model.name == config.OWN:
-        raise RequestError(
-            "this run was made with a network object, which its folder cannot store; use "
-            "slimfl.load(path, network=...)"
-        )
-    return build(
-        experiment.model.name,
-        experiment.model.options,
-        in_channels=data.train.images.shape[-1],
-        classes=data.classes,
-        widths=experiment.model.widths,
-        initialisation=experiment.model.initialisation,
-        seed=experiment.seed,
-    )
 
 
 #: What an object of one's own must have.

@@ -1,19 +1,28 @@
-"""Carry out a run to its end: in a folder, resuming where it stopped, or in memory."""
+"""Carry out a run to its end: in a folder, resuming where it stopped, or in memory.
+
+A run may also get another number of rounds. It then keeps the numbers of a run that had this length
+from the beginning; where it could not, it is refused.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
+from slimfl.files import open_plain
 from slimfl.runs import own
 from slimfl.runs.callbacks import Callback, Callbacks
 from slimfl.runs.converged import convergence
-from slimfl.runs.storage.checkpoint import check_fits, named_sizes
+from slimfl.runs.storage.checkpoint import check_made_with
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
-from slimfl.runs.storage.run_log import log_to
 from slimfl.runs.trackers import trackers
 
 if TYPE_CHECKING:
@@ -104,10 +113,7 @@ def completed(
     checkpoint = folder.checkpoint()
     if checkpoint is None or checkpoint.round != rounds:
         return False
-    data_sha256 = folder.provenance()["data_sha256"]
-    counts = folder.class_counts()
-    sizes = named_sizes(experiment, len(counts[0])) if counts else []
-    check_fits(checkpoint, experiment, data_sha256, sizes)
+    check_made_with(checkpoint, experiment, folder.provenance()["data_sha256"])
     return True
 
 
@@ -139,3 +145,86 @@ def _rounds(
     finally:
         callbacks.end()
     return lines
+
+
+def extend(folders: Iterable[RunFolder], rounds: int) -> list[str]:
+    """Write a number of rounds into run folders, or refuse it before any of them has changed.
+
+    Returns a sentence about every run that has ended early and stays so.
+    """
+    folders = list(folders)
+    for folder in folders:
+        extended(folder, rounds)
+    for folder in folders:
+        folder.change_rounds(rounds)
+    return [remark for folder in folders if (remark := _ended_early(folder)) is not None]
+
+
+def extended(folder: RunFolder, rounds: int) -> Experiment:
+    """The experiment of a run with another number of rounds, if its rounds so far stay the same."""
+    asked, lines = folder.experiment(), folder.intact_metrics().lines
+    longer = folder.with_rounds(rounds)
+    rounds = longer.rounds
+    if rounds == asked.rounds:
+        return longer
+    done, where = len(lines), f"{folder.path} cannot have {rounds} rounds"
+    if rounds < done:
+        raise RequestError(f"{where}: it has already done {done}; give {done} or more")
+    if asked.training.schedule == "cosine":
+        raise RequestError(
+            f"{where}: with the cosine schedule the learning rate of every round depends on their "
+            f"number, which was {asked.rounds}; start a new run with --rounds {rounds}"
+        )
+    if rounds == done and not lines[-1].accuracy:
+        raise RequestError(f"{where}: its last round would have no test; give {done + 1} or more")
+    may_stop = asked.federation.stop_on_convergence or asked.callbacks
+    if done == asked.rounds and not asked.federation.tests(done) and may_stop:
+        raise RequestError(
+            f"{where}: round {done} was tested only because it was the last, and what ends this "
+            f"run may depend on that test; start a new run with --rounds {rounds}"
+        )
+    return longer
+
+
+def _ended_early(folder: RunFolder) -> str | None:
+    asked, lines = folder.experiment(), folder.intact_metrics().lines
+    if len(lines) >= asked.rounds or not finished(asked, lines):
+        return None
+    return (
+        f"{folder.path} ended in round {len(lines)} ({_reason(lines)}) and stays so: a run of "
+        f"{asked.rounds} rounds would have ended there, too"
+    )
+
+
+def _reason(lines: list[RoundRecord]) -> str:
+    return lines[-1].stopped_by or "convergence"
+
+
+@contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Append what the package logs to a file."""
+    if os.path.lexists(path):  # refuse a link before the run begins, not at the first warning
+        open_plain(path, "a").close()
+    handler = _Handler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("slimfl")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+class _Handler(logging.FileHandler):
+    def _open(self) -> TextIOWrapper:
+        return cast(TextIOWrapper, open_plain(Path(self.baseFilename), "a"))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """A log that cannot be written, on a full disk for example, does not end the run."""
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError:  # the last entries did not fit on the disk
+            self.stream = None

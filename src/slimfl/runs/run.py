@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -281,13 +280,8 @@ class Runs(Sequence[Run]):
 
 def _table(rows: list[dict[str, str]]) -> str:
     """An HTML table; everything is escaped, as names may come from a stranger's run folder."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(row.get(key, ''))}</td>" for key in columns) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    html: str = frame(rows).to_html(index=False, na_rep="")
+    return html
 
 
 def _shown(figure: Figure) -> Figure:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from slimfl.training.local import LocalTrainer as LocalTrainer
     from slimfl.training.local import is_random as is_random
     from slimfl.training.schedule import LocalSchedule as LocalSchedule
+    from slimfl.training.schedule import first_learning_rate as first_learning_rate
     from slimfl.training.schedule import learning_rates as learning_rates
     from slimfl.training.schedule import local_schedule as local_schedule
     from slimfl.training.schedule import local_steps as local_steps

@@ -112,7 +112,8 @@ def _step(section: TrainingSection, work: Work) -> tuple[str, Options]:
         return work.step, work.options
     if len(work.widths) == 1:
         return "one-width", NO_OPTIONS
-    return configured_step(section), as_options(section.options)
+    options = as_options(section.options) if section.options else NO_OPTIONS
+    return configured_step(section), options
 
 
 def local_steps(section: TrainingSection, held: int, effort: float = 1.0) -> int:
@@ -200,3 +201,8 @@ def learning_rates(
             t = (round - 1) * steps + np.arange(1, steps + 1)
             mu = section.strong_convexity
             return 2 / (mu * t + 2 * section.smoothness - mu)
+
+
+def first_learning_rate(section: TrainingSection, rounds: int, round: int, held: int) -> float:
+    """The learning rate with which a device with this number of samples begins a round."""
+    return float(learning_rates(section, rounds, round, local_steps(section, held))[0])

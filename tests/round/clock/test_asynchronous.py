@@ -2,7 +2,6 @@
 
 import heapq
 import json
-import random
 import shutil
 from collections import Counter
 
@@ -20,7 +19,6 @@ from slimfl.results.per_run import run_summary
 from slimfl.results.records import load
 from slimfl.round import RunFolder, Simulation, run
 from slimfl.round.uploads import work_of_row, work_rows
-from slimfl.runs.storage.checkpoint import LINES
 from tests import asking
 
 BASE = {
@@ -320,13 +318,6 @@ def test_a_buffer_that_never_fills_ends_the_run():
         Simulation(described).step()
 
 
-class Killed(Exception):
-    pass
-
-
-SLOW = {"data": {"partition": "dirichlet"}, "radio": {"model": "rate-adaptive"}}
-
-
 def test_an_assignment_on_its_way_is_restored_with_what_is_still_counted():
     """FjORD's images are counted by how its widths are visited, after the update has landed."""
     for name in ("fjord", "fjord-kd", "slimfl"):
@@ -335,58 +326,6 @@ def test_an_assignment_on_its_way_is_restored_with_what_is_still_counted():
         assert (back.widths, back.messages) == (given.widths, given.messages)
         seen = np.array([4, 6])
         assert back.images_trained_on(seen) == given.images_trained_on(seen)
-
-
-@pytest.mark.parametrize("counts", ["uploads", "arrivals"])
-def test_a_kill_at_any_event_resumes_to_the_same_bits(tmp_path, counts, monkeypatch):
-    """Every landing and every beginning of a task may be the last before the kill."""
-    from slimfl.round.asynchronous import Asynchronous
-
-    changes = SLOW if counts == "uploads" else {}
-    described = experiment(
-        {"federation": {"checkpoint_every": 2, "dropout": 0.1}, **changes},
-        concurrency=4,
-        buffer=3,
-        buffer_counts=counts,
-    )
-    carried_out(described, tmp_path / "whole")
-    events = {"count": 0, "at": None}
-
-    def counted(method):
-        def call(self, *arguments):
-            events["count"] += 1
-            if events["count"] == events["at"]:
-                raise Killed
-            return method(self, *arguments)
-
-        return call
-
-    for name in ("_land", "_give"):
-        monkeypatch.setattr(Asynchronous, name, counted(getattr(Asynchronous, name)))
-    carried_out(described, tmp_path / "counted")
-    every = events["count"]
-    assert every > 20
-    for at in sorted(random.Random(5).sample(range(1, every + 1), 8)):
-        folder = tmp_path / f"killed-{at}"
-        events.update(count=0, at=at)
-        with pytest.raises(Killed):
-            carried_out(described, folder)
-        events["at"] = None
-        slimfl.resume(folder)
-        assert _told(folder) == _told(tmp_path / "whole")
-        ours, theirs = (RunFolder(path).checkpoint() for path in (folder, tmp_path / "whole"))
-        # the checksum of the metrics covers wall times
-        assert {**ours.state, LINES: ""} == {**theirs.state, LINES: ""}
-        assert ours.tensors.keys() == theirs.tensors.keys()
-        for name, value in ours.tensors.items():
-            np.testing.assert_array_equal(value, theirs.tensors[name], err_msg=name)
-
-
-def _told(folder):
-    lines = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
-    for line in lines:
-        del line["seconds"]
-    return lines
 
 
 @pytest.fixture(scope="module")
@@ -414,7 +353,7 @@ def half_done(tmp_path_factory):
     ],
 )
 def test_what_no_run_holds_is_refused(half_done, tmp_path, name, value):
-    from tests.runs.test_checkpoint_fits import rewrite
+    from tests.killed_runs import rewrite
 
     path = shutil.copytree(half_done, tmp_path / "copy")
 

@@ -153,18 +153,6 @@ def test_a_ray_inside_a_ray_is_refused(tmp_path):
         run_jobs([job(tmp_path, engine="flower")], "ray")
 
 
-@pytest.mark.slow
-def test_a_wrong_place_leaves_nothing_behind(tmp_path):
-    code = "from slimfl.cli import main; main()"
-    request = ["run", "--on", "mars", "--out", str(tmp_path / "x")]
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *request], capture_output=True, text=True, timeout=120
-    )
-    assert ended.returncode == 2
-    assert "ray://HOST:PORT" in ended.stderr
-    assert not (tmp_path / "x").exists()
-
-
 def test_a_lost_process_is_an_error_not_a_hang(tmp_path, monkeypatch):
     monkeypatch.setattr("slimfl.runs.sweeps.local.complete", _die)
     with pytest.raises(RunError, match="process"):
@@ -226,26 +214,6 @@ def _children(pid):
 def _alive(pid):
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True).stdout
     return bool(state.strip()) and not state.strip().startswith(b"Z")
-
-
-@pytest.mark.slow
-def test_a_grid_from_the_command_line(tmp_path):
-    code = "from slimfl.cli import main; main()"
-    request = ["run", "--method", "slimfl", "--rounds", "1", "--devices", "2", "--on", "local"]
-    request += ["--set", "data.alpha=0.5,2", "--set", "radio.noise_dbm=-40,-45", "--json"]
-    for change in ("data.dataset=synthetic", "data.train_samples=100", "training.steps=1"):
-        request += ["--set", change]
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *request, "--out", str(tmp_path / "x")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert ended.returncode == 0, ended.stderr
-    runs = json.loads(ended.stdout)["runs"]
-    points = {(run["alpha"], run["noise_dbm"]) for run in runs}
-    assert points == {(a, n) for a in (0.5, 2.0) for n in (-40.0, -45.0)}
-    assert all(run["complete"] for run in runs)
 
 
 def test_a_folder_of_another_experiment_is_refused(tmp_path):

@@ -27,8 +27,7 @@ from slimfl.engines.device_states import (
     read_contents,
 )
 from slimfl.errors import RequestError
-from slimfl.experiment import OWN, Experiment, round_dependencies
-from slimfl.experiment.naming import module_of
+from slimfl.experiment import Experiment, round_dependencies
 from slimfl.files import (
     open_plain,
     own_folder,
@@ -100,45 +99,6 @@ def check_made_with(checkpoint: Checkpoint, experiment: Experiment, data_sha256:
             f"the checkpoint of round {checkpoint.round} was made with settings that differ from "
             f"experiment.toml ({', '.join(changes)}); {_WAY_OUT}"
         )
-
-
-def check_fits(
-    checkpoint: Checkpoint, experiment: Experiment, data_sha256: str, sizes: Sequence[int]
-) -> None:
-    """Refuse a checkpoint of another run, or of another network.
-
-    Args:
-        checkpoint: The checkpoint.
-        experiment: What the run asks for.
-        data_sha256: The checksum of its data.
-        sizes: The numbers of parameters that its network can have; empty if that is not known.
-    """
-    check_made_with(checkpoint, experiment, data_sha256)
-    model = checkpoint.tensors.get("global")
-    if model is None or model.dtype != np.float32:
-        raise does_not_fit(checkpoint)
-    if sizes and model.shape not in [(size,) for size in sizes]:
-        raise does_not_fit(checkpoint)
-    if any("/" not in name for name in checkpoint.tensors.keys() - {"global"}):
-        raise does_not_fit(checkpoint)
-
-
-def named_sizes(experiment: Experiment, classes: int) -> list[int]:
-    """The numbers of parameters that the network can have with grey and with colour images.
-
-    Empty if the network or the data are the user's own: only they know.
-    """
-    from slimfl.nn import build, flatten  # imports torch
-
-    model = experiment.model
-    own = (model.name, experiment.data.dataset)
-    if OWN in own or any(module_of(name) is not None for name in own):
-        return []
-    networks = (
-        build(model.name, model.options, in_channels=c, classes=classes, widths=model.widths)
-        for c in (1, 3)
-    )
-    return [len(flatten(network)) for network in networks]
 
 
 def _value(values: dict[str, Any], key: str) -> str:

@@ -6,7 +6,6 @@ reads metrics relies on that.
 """
 
 import io
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,73 +166,50 @@ class RoundRecord(_Part):
 
     def misfit(self, experiment: Experiment) -> str | None:
         """What is wrong in a record of this experiment; None if it fits."""
-        names = {f"{width}x" for width in experiment.model.widths}
-        for key in ("accuracy", "averaged_accuracy", "loss", "training_loss"):
-            if not (getattr(self, key) or {}).keys() <= names:
+        widths = {f"{width}x" for width in experiment.model.widths}
+        count, segments = experiment.federation.devices, len(widths)
+        for key in _BY_WIDTH:
+            if not (getattr(self, key) or {}).keys() <= widths:
                 return f"{key} has a width that the experiment has not"
-        if self.label_accuracy is not None and not self.label_accuracy.keys() <= names:
-            return "label_accuracy has a width that the experiment has not"
-        return (
-            self._segments_misfit(len(names))
-            or self._devices_misfit(experiment.federation.devices)
-            or self._repetition(experiment.time.mode == "asynchronous")
-            or self._tasks_misfit(experiment.time.mode == "asynchronous")
-        )
-
-    def _segments_misfit(self, segments: int) -> str | None:
-        for key in ("delivered", "bits_sent", "bits_decoded", "bits_dropped"):
-            if len(getattr(self, key)) != segments:
-                return f"{key} must have {segments} values, one per segment"
-        if self.staleness is not None and len(self.staleness) != segments:
-            return f"staleness must have {segments} values, one per segment"
-        if max(self.delivered) > len(self.devices):
-            return "delivered counts more devices than there were"
+        for key, of in _LENGTHS.items():
+            values = getattr(self, key)
+            expected = segments if of == "segment" else len(getattr(self, of) or ())
+            if values is not None and len(values) != expected:
+                return f"{key} must have {expected} values, one per {of}"
+        # asynchronous devices may upload twice before a merge
+        heard = {*self.devices} if experiment.time.mode == "asynchronous" else self.devices
+        different = {
+            "devices and dropped_out": [*heard, *self.dropped_out],
+            "drained": self.drained or [],
+            "silent": self.silent or [],
+            "missing": [device for each in (self.missing or {}).values() for device in each],
+        }
+        for key, devices in different.items():
+            if len({*devices}) < len(devices) or max(devices, default=0) >= count:
+                return f"{key} must be different numbers below {count}"
+        for key in ("refused", "clipped"):
+            if not {*(getattr(self, key) or ())} <= {*self.devices}:
+                return f"{key} must be some of devices"
+        if max(self.delivered) > len(self.devices) or (self.empty or 0) > count:
+            return "delivered or empty counts more devices than there are"
         if max(self.decoded, default=0) > segments:
             return "decoded counts more segments than there are"
         return None
 
-    def _devices_misfit(self, devices: int) -> str | None:
-        for key in ("decoded", "gains", "finished_s"):
-            values = getattr(self, key)
-            if values is not None and len(values) != len(self.devices):
-                return f"{key} must have one value for each of devices"
-        drained, left = self.drained or [], self.battery_left_j or []
-        if len(drained) != len(left) or len({*drained}) < len(drained):
-            return "drained must be different devices, and battery_left_j one value for each"
-        if max([*drained, (self.empty or 0) - 1], default=0) >= devices:
-            return f"drained and empty are about {devices} devices"
-        asked = [*self.devices, *self.dropped_out]
-        if max(asked, default=0) >= devices:
-            return f"devices and dropped_out must be different numbers below {devices}"
-        absent = [device for each in (self.missing or {}).values() for device in each]
-        if max(absent, default=0) >= devices or len(set(absent)) < len(absent):
-            return f"missing must name different devices, by numbers below {devices}"
-        for key in ("refused", "clipped"):
-            some = getattr(self, key) or []
-            if len(some) > len(self.devices) or not set(some) <= set(self.devices):
-                return f"{key} must be some of devices"
-        return None
 
-    def _repetition(self, asynchronous: bool) -> str | None:
-        """A device that is listed twice; asynchronous ones may upload twice before a merge."""
-        heard = set(self.devices) if asynchronous else self.devices
-        asked = [*heard, *self.dropped_out]
-        if len(set(asked)) < len(asked):
-            return "devices and dropped_out must be different numbers"
-        return None
+#: Fields whose keys are names of widths.
+_BY_WIDTH = ("accuracy", "averaged_accuracy", "loss", "training_loss", "label_accuracy")
 
-    def _tasks_misfit(self, asynchronous: bool) -> str | None:
-        counted = (self.silent, self.silent_tasks, self.missing_tasks)
-        if all(each is None for each in counted):
-            return None
-        if not asynchronous or any(each is None for each in counted):
-            return "silent, silent_tasks and missing_tasks are of asynchronous steps, and together"
-        silent, tasks = self.silent or [], self.silent_tasks or []
-        if len(silent) != len(tasks) or len({*silent}) < len(silent):
-            return "silent must be different devices, and silent_tasks one value for each"
-        if not {*self.dropped_out} <= {*silent} <= {*self.devices, *self.dropped_out}:
-            return "silent must be dropped_out and some of devices"
-        return None
+#: Lists with one value per segment, or for each value of another list.
+_LENGTHS = {
+    **dict.fromkeys(("delivered", "bits_sent", "bits_decoded", "bits_dropped"), "segment"),
+    "staleness": "segment",
+    **dict.fromkeys(("decoded", "gains", "finished_s"), "devices"),
+    "drained": "battery_left_j",
+    "battery_left_j": "drained",
+    "silent": "silent_tasks",
+    "silent_tasks": "silent",
+}
 
 
 class _Partition(_Part):
@@ -277,17 +253,6 @@ class IntactLines:
     kill leaves and does not count as damage."""
 
 
-def read(path: Path, experiment: Experiment) -> list[RoundRecord]:
-    """The lines of all complete rounds of a metrics file; `RequestError` if one is wrong."""
-    found = read_intact(path, experiment)
-    if found.damage is not None:
-        raise RequestError(
-            f"{found.damage}; `slimfl resume {shlex.quote(str(path.parent))}` repeats the rounds "
-            "from there"
-        )
-    return found.lines
-
-
 def read_intact(path: Path, experiment: Experiment) -> IntactLines:
     """The rounds in a metrics file; none if there is no file."""
     lines: list[RoundRecord] = []
@@ -329,8 +294,8 @@ def read_on(
                 line = _line(raw, number, experiment)
                 widths = at.widths or frozenset(line.accuracy)
                 if line.accuracy and line.accuracy.keys() != widths:
-                    raise _DamageError("has widths that differ from those of the lines before it")
-            except _DamageError as error:
+                    raise DamageError("has widths that differ from those of the lines before it")
+            except DamageError as error:
                 raise DamageError(f"line {number} of {path} {error}") from None
             at = Position(number, at.size_bytes + len(raw), widths)
             yield line, at
@@ -338,10 +303,6 @@ def read_on(
         return
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}; replace it") from None
-
-
-class _DamageError(Exception):
-    """What is wrong with a line, as the end of a sentence."""
 
 
 def read_class_counts(path: Path, experiment: Experiment) -> list[list[int]]:
@@ -368,7 +329,7 @@ def parse_lines(contents: bytes, experiment: Experiment) -> list[RoundRecord]:
     for number, raw in enumerate(io.BytesIO(contents), 1):
         try:
             lines.append(_line(raw, number, experiment))
-        except _DamageError as error:
+        except DamageError as error:
             raise DamageError(f"line {number} {error}") from None
     return lines
 
@@ -392,18 +353,18 @@ def _most_bytes(experiment: Experiment) -> int:
 
 def _line(raw: bytes, number: int, experiment: Experiment) -> RoundRecord:
     if len(raw) > _most_bytes(experiment):
-        raise _DamageError(f"has more than {_most_bytes(experiment):,} bytes")
+        raise DamageError(f"has more than {_most_bytes(experiment):,} bytes")
     try:
         record = RoundRecord.model_validate_json(raw)
     except pydantic.ValidationError as error:
-        raise _DamageError(_problem(error)) from None
+        raise DamageError(_problem(error)) from None
     except (ValueError, RecursionError):
-        raise _DamageError("is damaged: it is not a JSON object") from None
+        raise DamageError("is damaged: it is not a JSON object") from None
     if record.round != number:
-        raise _DamageError(f"is of round {record.round}, not {number}")
+        raise DamageError(f"is of round {record.round}, not {number}")
     misfit = record.misfit(experiment)
     if misfit is not None:
-        raise _DamageError(f"is damaged: {misfit}")
+        raise DamageError(f"is damaged: {misfit}")
     return record
 
 

@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import shlex
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -31,11 +32,10 @@ from slimfl import experiment as config
 from slimfl.devices import Population, read_devices, write_devices
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import FIRST_DEFAULTS, Experiment
-from slimfl.files import open_plain, sync_folder, write_atomically
+from slimfl.files import open_plain, plain_descriptor, sync_folder, write_atomically
 from slimfl.runs.storage import checkpoint as checkpoints
 from slimfl.runs.storage import record
 from slimfl.runs.storage.checkpoint import Checkpoint
-from slimfl.runs.storage.locks import only_writer, open_file, try_lock
 from slimfl.runs.storage.record import IntactLines, RoundRecord
 
 EXPERIMENT, METRICS, PARTITION, LOCK = "experiment.toml", "metrics.jsonl", "partition.json", ".lock"
@@ -271,3 +271,43 @@ _NOT_WRITABLE = {
     errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
     errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EILSEQ,
 }  # fmt: skip
+
+
+#: Checking whether a folder is in use takes no longer than this.
+LOOK_S = 0.2
+
+
+@contextmanager
+def only_writer(descriptor: int, path: Path) -> Iterator[None]:
+    """Hold the lock on an open file, which protects `path`; a second holder is refused."""
+    deadline = time.monotonic() + LOOK_S
+    while not try_lock(descriptor, fcntl.LOCK_EX):
+        # another process may only be checking whether it is in use
+        if time.monotonic() > deadline:
+            raise RequestError(f"another process is writing to {path}; wait for it or stop it")
+        time.sleep(0.01)
+    yield
+
+
+@contextmanager
+def open_file(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor that is closed at the end, which also releases its lock."""
+    opened = os.open if flags & os.O_DIRECTORY else plain_descriptor
+    descriptor = opened(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def try_lock(descriptor: int, kind: int) -> bool:
+    """Take a lock if it is free; `kind` is LOCK_EX to write or LOCK_SH to check."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        # some network disks have no such locks; then no writer is kept out
+        if error.errno not in (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL):
+            raise
+    return True

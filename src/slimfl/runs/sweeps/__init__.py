@@ -15,7 +15,7 @@ from slimfl.runs.sweeps.job import (
     shared_dataset,
     simulation_of,
 )
-from slimfl.runs.sweeps.run import check_place, run_jobs
+from slimfl.runs.sweeps.local import check_place, run_jobs
 
 __all__ = [
     "Job",

@@ -1,22 +1,25 @@
-"""A run in its folder: begin or resume it, and run it to its end."""
+"""A run in its folder: begin or resume it, and run it to its end; and a folder of such runs."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import slimfl.round
 from slimfl.data import Dataset, load_section
 from slimfl.errors import RequestError
 from slimfl.experiment import DataSection, Experiment, beginning, same_experiment, same_rounds
-from slimfl.files import open_regular
+from slimfl.files import open_regular, own_folder, remove_leftovers
 from slimfl.round import Callback, RunFolder, completed
 from slimfl.round import run as run_simulation
-from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS
+from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS, disk_errors, only_writer, open_file
 
 if TYPE_CHECKING:
     from slimfl.engines import ChooseEngine
@@ -115,12 +118,10 @@ def simulation_of(
     engine: ChooseEngine | None = None,
 ) -> Simulation:
     """Build a run, with its data shared with the other runs of this process."""
-    from slimfl.round import Simulation  # imports torch, which other uses of a job do not need
-
     given = {"dataset": None, **experiment.own_parts(), **(parts or {})}
     dataset = given.pop("dataset") or shared_dataset(experiment)
     chosen: dict[str, Any] = {} if engine is None else {"engine": engine}
-    return Simulation(experiment, dataset=dataset, **chosen, **given)
+    return slimfl.round.Simulation(experiment, dataset=dataset, **chosen, **given)
 
 
 def is_complete(job: Job, *, verify: bool = False) -> bool:
@@ -172,3 +173,54 @@ def run_name(words: Sequence[str]) -> str:
     if safe == text:
         return text
     return f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def new_group(group: Path) -> Iterator[None]:
+    """Create a folder for runs if necessary, and keep other processes out of it."""
+    if (group / EXPERIMENT).exists():
+        raise RequestError(f"{group} is a single run, not a folder of runs; choose another --out")
+    with disk_errors(group, "and give the same command again"):
+        group.mkdir(parents=True, exist_ok=True)
+    with _held(group):
+        _remove_leftovers(group)
+        yield
+
+
+@contextmanager
+def existing_group(group: Path) -> Iterator[list[RunFolder]]:
+    """Keep other processes out of a group; gives its runs."""
+    if (group / EXPERIMENT).is_file():
+        yield [RunFolder.open(group)]  # a single run, which has its own lock
+        return
+    if not group.exists():
+        raise RequestError(f"there is no folder {group}; give the path of a run folder")
+    if not group.is_dir():
+        raise RequestError(f"{group} is a file; give the folder of the run")
+    with _held(group):
+        _remove_leftovers(group)
+        inside = [at for at in sorted(group.iterdir()) if (at / EXPERIMENT).is_file()]
+        for at in inside:
+            own_folder(at)
+        if not inside:
+            raise RequestError(
+                f"{group} is not a run folder and contains none, so there is nothing to resume; "
+                "use `slimfl run`"
+            )
+        yield [RunFolder(at) for at in inside]
+
+
+def _remove_leftovers(group: Path) -> None:
+    # of killed processes; a link below a group may lead to other people's files
+    for folder in (group, *(at for at in group.iterdir() if not at.is_symlink())):
+        remove_leftovers(folder, ".+")
+
+
+@contextmanager
+def _held(group: Path) -> Iterator[None]:
+    # lock the folder itself, which leaves no file behind
+    with (
+        open_file(group.resolve(), os.O_RDONLY | os.O_DIRECTORY) as descriptor,
+        only_writer(descriptor, group),
+    ):
+        yield

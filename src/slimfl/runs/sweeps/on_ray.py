@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,8 +139,6 @@ def _work(
     modules: tuple[str, ...],
 ) -> Files:
     """A task: unpack the run folder, finish the run, pack it again."""
-    import tomllib
-
     with tempfile.TemporaryDirectory() as scratch, trusting(modules):
         folder = Path(scratch) / "run"
         _write(folder, files)
