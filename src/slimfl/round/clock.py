@@ -81,7 +81,7 @@ class Batteries:
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
+class WorkCosts:
     """The seconds and joules of every device's work; columns are over devices."""
 
     ids: NDArray[np.int64]
@@ -164,7 +164,7 @@ def differing(values: Floats) -> bool:
     return len(values) > 0 and bool((values != values[0]).any())
 
 
-def round_time(experiment: Experiment, costs: Costs, batteries: Batteries) -> RoundTime:
+def round_time(experiment: Experiment, costs: WorkCosts, batteries: Batteries) -> RoundTime:
     """Time and energy of a round in which devices have these costs."""
     left_j = batteries.left_j[costs.ids]
     lasts = left_j >= costs.needed_j

@@ -23,7 +23,7 @@ from slimfl.methods import Arrival, Merge, Positions, RunningMean, Work
 from slimfl.radio import Receptions, Signal, heard
 from slimfl.rng import generator
 from slimfl.round.book import Book
-from slimfl.round.clock import TRAINING_PASSES, Costs, round_time
+from slimfl.round.clock import TRAINING_PASSES, WorkCosts, round_time
 from slimfl.round.reasons import BATTERY, NO_ANSWER, NO_MODEL, NOBODY_LEFT, NOT_ABLE, OFFLINE
 from slimfl.round.setting import Setting
 from slimfl.round.stages import through
@@ -252,7 +252,7 @@ def _costs(
     work: list[Work],
     signals: list[Signal],
     ahead: Receptions | None,
-) -> Costs:
+) -> WorkCosts:
     """Time and energy of every device's work, before it begins.
 
     Where it is not known how often a device will send, one transmission is assumed.
@@ -283,7 +283,7 @@ def _costs(
         power_w = watt(devices.power_dbm) / energy.amplifier_efficiency
         transmit_j = airtime_s * (power_w + energy.circuit_power_w)
         arrives = np.ones(len(work), np.bool_)
-    return Costs(
+    return WorkCosts(
         devices.ids,
         download_s=up_to[widest] / (np.inf if rate is None else rate),
         training_s=multiply_adds / devices.macs_per_s,

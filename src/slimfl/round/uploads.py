@@ -14,7 +14,7 @@ from slimfl.engines import Task
 from slimfl.methods import Positions, State, Work
 from slimfl.nn import Vector
 from slimfl.radio import Links, Payload, Receptions, Signal
-from slimfl.round.clock import Costs, RoundTime
+from slimfl.round.clock import RoundTime, WorkCosts
 from slimfl.round.reasons import NO_ANSWER
 
 
@@ -31,7 +31,7 @@ class Plan:
     links: Links
     channel_state: State
     """State of the channel after this round."""
-    costs: Costs
+    costs: WorkCosts
     """Time and energy of the work, also of devices that are cut off before its end."""
     receptions: Receptions | None = None
     """What the server will decode, where that must be known before anybody trains."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slimfl.round.clock import Costs, round_end
+from slimfl.round.clock import WorkCosts, round_end
 
 
 def walked(ids, finished, ends, heard, deadline, first):
@@ -45,7 +45,7 @@ def test_nobody_takes_no_time():
 
 def test_what_is_done_when_the_round_ends():
     seconds = np.array([1.0, 1.0, 0.0]), np.array([4.0, 2.0, 0.0]), np.array([2.0, 2.0, 1])
-    times = Costs(np.arange(3), *seconds, np.zeros(3), np.zeros(3), np.ones(3, bool))
+    times = WorkCosts(np.arange(3), *seconds, np.zeros(3), np.zeros(3), np.ones(3, bool))
     assert times.finished_s.tolist() == [7.0, 5.0, 1.0]
     assert times.trained_share(4.0).tolist() == [0.75, 1.0, 1.0]
     assert times.sent_share(4.0).tolist() == [0.0, 0.5, 1.0]
