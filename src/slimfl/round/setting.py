@@ -81,12 +81,14 @@ class Setting:
         self.channel = channel or build_channel(experiment.radio)
         if method is not None:
             experiment = experiment.model_copy(update={"method": method.name})
-        experiment = _marked(
-            experiment,
-            dataset=self._own_dataset,
-            network=network is not None,
-            channel=channel is not None,
-        )
+        for section, key, replaced in (
+            ("data", "dataset", self._own_dataset),
+            ("model", "name", network is not None),
+            ("radio", "model", channel is not None),
+        ):
+            if replaced:
+                marked = getattr(experiment, section).model_copy(update={key: OWN})
+                experiment = experiment.model_copy(update={section: marked})
         self.experiment = experiment
         self.named_callbacks = named_callbacks(experiment)
         # an infeasible split and an unknown step are reported before data is loaded
@@ -204,12 +206,12 @@ class Setting:
             "data_sha256": self.dataset.checksum,
             "versions": versions,
             "own": self.own_objects(),
-            **self.population_provenance(),
+            **self._population_provenance(),
             **({} if expected is None else {"expected_shares": expected}),
             "segment_bits": list(self.sent_bits),
         }
 
-    def population_provenance(self) -> dict[str, str]:
+    def _population_provenance(self) -> dict[str, str]:
         """The checksum of the devices, if they are not the paper's identical ones."""
         if self.experiment.population.is_default:
             return {}
@@ -229,7 +231,7 @@ class Setting:
                 f"this run was made with different {self.dataset.name} data (checksum "
                 f"{str(checksum)[:12]}); give the folder with the original files with --data-dir"
             )
-        devices = self.population_provenance()
+        devices = self._population_provenance()
         if recorded.get("population_sha256", "") != devices.get("population_sha256", ""):
             raise RequestError(
                 "this run was made with other devices, which are in its devices.csv; restore "
@@ -269,15 +271,3 @@ def _built_in(method: Method, experiment: Experiment) -> bool:
             f"{method.name!r} is the name of a built-in method; rename your own method"
         )
     return True
-
-
-def _marked(experiment: Experiment, *, dataset: bool, network: bool, channel: bool) -> Experiment:
-    """The experiment with a placeholder for every name that an object replaces."""
-    sections: dict[str, Any] = {}
-    if dataset:
-        sections["data"] = experiment.data.model_copy(update={"dataset": OWN})
-    if network:
-        sections["model"] = experiment.model.model_copy(update={"name": OWN})
-    if channel:
-        sections["radio"] = experiment.radio.model_copy(update={"model": OWN})
-    return experiment.model_copy(update=sections)
