@@ -34,10 +34,10 @@ from typing import Any
 from lab import made_with
 from lab.cell import Cell
 from slimfl.errors import RequestError
+from slimfl.experiment import same_rounds
 from slimfl.files import sync_folder, write_atomically
 from slimfl.round import RoundRecord, RunFolder
 from slimfl.runs.storage.run_folder import CHECKPOINTS, EXPERIMENT, METRICS, PARTITION
-from slimfl.runs.sweeps import same_rounds
 
 ROOT = Path("results")
 MANIFEST, CHECKPOINT = "cell.json", "checkpoint.safetensors"

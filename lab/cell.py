@@ -16,10 +16,10 @@ from typing import Any
 
 from lab.scale import PAPER_DEVICES, PAPER_ROUNDS, Scale, StudyScale
 from slimfl import experiment as config
-from slimfl.experiment import Experiment, RadioSection
+from slimfl.experiment import Experiment, RadioSection, beginning
 from slimfl.results.records import RunRecord, load
 from slimfl.runs.storage.run_folder import EXPERIMENT
-from slimfl.runs.sweeps import Job, Watcher, beginning, run_jobs
+from slimfl.runs.sweeps import Job, Watcher, run_jobs
 
 #: What does not change the numbers of a run: where it ran, and who watched. Similar to
 #: `slimfl.experiment.identity`, but digests of this form name the folders of existing runs, so it

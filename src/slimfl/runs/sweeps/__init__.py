@@ -4,29 +4,12 @@ A job is a run folder and the experiment to finish in it. Its results do not dep
 it runs, or on what else runs.
 """
 
-from slimfl.runs.progress import Watcher
-from slimfl.runs.sweeps.job import (
-    Job,
-    beginning,
-    complete,
-    is_complete,
-    run_name,
-    same_rounds,
-    shared_dataset,
-    simulation_of,
-)
-from slimfl.runs.sweeps.local import check_place, run_jobs
-
-__all__ = [
-    "Job",
-    "Watcher",
-    "beginning",
-    "check_place",
-    "complete",
-    "is_complete",
-    "run_jobs",
-    "run_name",
-    "same_rounds",
-    "shared_dataset",
-    "simulation_of",
-]
+from slimfl.runs.progress import Watcher as Watcher
+from slimfl.runs.sweeps.job import Job as Job
+from slimfl.runs.sweeps.job import complete as complete
+from slimfl.runs.sweeps.job import is_complete as is_complete
+from slimfl.runs.sweeps.job import run_name as run_name
+from slimfl.runs.sweeps.job import shared_dataset as shared_dataset
+from slimfl.runs.sweeps.job import simulation_of as simulation_of
+from slimfl.runs.sweeps.local import check_place as check_place
+from slimfl.runs.sweeps.local import run_jobs as run_jobs

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import slimfl.round
 from slimfl.data import Dataset, load_section
 from slimfl.errors import RequestError
-from slimfl.experiment import DataSection, Experiment, beginning, same_experiment, same_rounds
+from slimfl.experiment import DataSection, Experiment, same_experiment, same_rounds
 from slimfl.files import open_regular, own_folder, remove_leftovers
 from slimfl.round import Callback, RunFolder, completed
 from slimfl.round import run as run_simulation
@@ -24,9 +24,6 @@ from slimfl.runs.storage.run_folder import EXPERIMENT, METRICS, disk_errors, onl
 if TYPE_CHECKING:
     from slimfl.engines import ChooseEngine
     from slimfl.round import Simulation
-
-__all__ = ["Job", "beginning", "complete", "is_complete", "run_name", "same_rounds",
-           "shared_dataset", "simulation_of"]  # fmt: skip
 
 #: Number of training images of the named datasets, to compare epochs with steps.
 _IMAGES = 60_000
