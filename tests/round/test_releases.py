@@ -116,14 +116,10 @@ def test_a_disk_that_fails_in_the_middle_of_a_line_leaves_whole_lines(tmp_path, 
     "damage",
     [
         b"\x00\xff",
-        b"[]",
         b"{}",
         b'{"release": 2, "round": 2, "heard": [9]}',
-        b'{"release": 2, "round": 2, "heard": [-1]}',
         b'{"release": true, "round": 2, "heard": []}',
-        b'{"release": 2, "round": 2, "heard": 3}',
         b"[" * 100_000,
-        b"9" * 10_000,
     ],
 )
 def test_a_damaged_line_counts_for_everybody(tmp_path, damage, caplog):

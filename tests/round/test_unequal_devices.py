@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import slimfl
-from slimfl.engines.choice import choose
 from slimfl.errors import RequestError
+from slimfl.radio import outage_channel
 from slimfl.round import RunFolder, Simulation
 from tests import asking
+from tests.round.test_plan import Counting
 
 RING = {"distribution": "disc", "radius_m": 250.0, "inner_m": 35.0}
 MIXED = [
@@ -214,22 +215,7 @@ def test_shares_of_the_data_are_kept():
         simulation(data__partition="shards")
 
 
-def test_a_split_per_device_needs_to_know_the_gains(monkeypatch):
-    class Deaf:
-        needs_payload = False
-
-        def start(self, population, seed):
-            return {}
-
-        def links(self, state, round, devices, seed):
-            raise NotImplementedError
-
-        def receive(self, links, signals, payloads):
-            raise NotImplementedError
-
-        def probabilities(self, devices, signal):
-            return None
-
+def test_a_split_per_device_needs_to_know_the_gains():
     experiment = asking.load(**{**SMALL, "radio__split": "per-device"})[0]
     with pytest.raises(RequestError, match="noise_to_power"):
-        Simulation(experiment, channel=Deaf(), engine=choose)
+        Simulation(experiment, channel=Counting(outage_channel(experiment.radio)))

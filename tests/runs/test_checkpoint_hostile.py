@@ -49,13 +49,9 @@ PLACES = [
     "metrics.jsonl",
     "metrics.jsonl.tmp",
     "partition.json",
-    "partition.json.tmp",
-    "experiment.toml.tmp",
     "run.log",
-    "checkpoints/round-00000001.safetensors",
     "checkpoints/round-00000002.safetensors",
     "checkpoints/round-00000003.safetensors",
-    "checkpoints/round-00000003.tmp",
     "checkpoints/.round-00000003.safetensors.00.tmp",
     "checkpoints/devices-00000000.safetensors",
 ]

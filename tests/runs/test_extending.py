@@ -32,11 +32,9 @@ def numbers(folder):
     [
         {},
         {"training__schedule": "theorem1"},
-        {"time__mode": "asynchronous"},
-        {"privacy__clip_norm": 1.0, "privacy__noise_multiplier": 1.0, "privacy__noise": "seeded"},
         {"federation__checkpoint_every": 3},
     ],
-    ids=["plain", "theorem1", "asynchronous", "private", "few checkpoints"],
+    ids=["plain", "theorem1", "few checkpoints"],
 )
 def test_a_run_of_4_rounds_that_gets_7_is_a_run_of_7(setting, tmp_path):
     short, whole = tmp_path / "short", tmp_path / "whole"

@@ -68,7 +68,7 @@ def test_tables_say_what_differs(runs):
 def test_runs_are_a_sequence_that_prints_and_draws(runs):
     assert len(runs[2:5]) == 3
     assert repr(runs).startswith("Runs(12 runs:")
-    assert runs._repr_html_().count("<tr>") == 13
+    assert runs._repr_html_().count("<tr") == 13
     assert "<th>alpha</th>" in runs._repr_html_()
     assert runs.plot()._repr_png_().startswith(b"\x89PNG")
 
