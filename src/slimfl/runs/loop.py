@@ -48,13 +48,9 @@ def run(
     )
     simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
     if folder is None:
-        if simulation.setting.privacy is not None:
-            simulation.setting.privacy.begin(experiment.data, None)
         return _rounds(simulation, [], None, watching, until)
     with log_to(folder.path / "run.log"), folder.writing() as writer:
         lines = _go_back(simulation, folder, writer)
-        if simulation.setting.privacy is not None:
-            simulation.setting.privacy.begin(experiment.data, folder.path)
         if simulation.experiment.data.partition != "own":  # with own data only the devices know
             counts = simulation.setting.partition.class_counts(
                 simulation.setting.dataset.train.labels, simulation.setting.dataset.classes
@@ -124,7 +120,9 @@ def _rounds(
     callbacks: Callbacks,
     until: int | None,
 ) -> list[RoundRecord]:
-    experiment = simulation.experiment
+    experiment, privacy = simulation.experiment, simulation.setting.privacy
+    if privacy is not None:
+        privacy.begin(experiment.data, writer.path if writer else None)
     callbacks.start(experiment, len(lines), lines)
     try:
         while not finished(experiment, lines, until):
@@ -190,14 +188,11 @@ def _ended_early(folder: RunFolder) -> str | None:
     asked, lines = folder.experiment(), folder.intact_metrics().lines
     if len(lines) >= asked.rounds or not finished(asked, lines):
         return None
+    why = lines[-1].stopped_by or "convergence"
     return (
-        f"{folder.path} ended in round {len(lines)} ({_reason(lines)}) and stays so: a run of "
+        f"{folder.path} ended in round {len(lines)} ({why}) and stays so: a run of "
         f"{asked.rounds} rounds would have ended there, too"
     )
-
-
-def _reason(lines: list[RoundRecord]) -> str:
-    return lines[-1].stopped_by or "convergence"
 
 
 @contextmanager

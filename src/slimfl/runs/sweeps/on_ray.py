@@ -83,7 +83,7 @@ def _run(ray: Any, jobs: Sequence[Job], progress: Progress) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
     waiting = {
         task.remote(
-            number, _text(job.experiment), job.until, _read(job.folder), counter, trusted()
+            number, config.dump(job.experiment), job.until, _read(job.folder), counter, trusted()
         ): job
         for number, job in enumerate(jobs)
     }
@@ -145,10 +145,6 @@ def _work(
         job = Job(folder, config.build(tomllib.loads(experiment)), until)
         complete(job, [_Report(number, counter)])
         return _read(folder)
-
-
-def _text(experiment: Experiment) -> str:
-    return config.dump(experiment)
 
 
 def _read(folder: Path) -> Files:
