@@ -13,7 +13,7 @@ from lab import plan as plans
 from lab.scale import names as scales
 from lab.scale import scale, study_scale
 from slimfl.cli.app import main
-from slimfl.cli.output import Json, Place, aside, duration, show, show_json
+from slimfl.cli.output import Json, Place, aside, show, show_json, table
 from slimfl.cli.plain_help import PlainCommand, PlainGroup
 from slimfl.errors import RequestError, RunError
 from slimfl.files import read_regular
@@ -21,7 +21,6 @@ from slimfl.files import read_regular
 if TYPE_CHECKING:
     from lab.cell import Cell
     from lab.make import Made
-    from lab.progress import Status
     from lab.question import Question
 
 #: The command of `python -m lab reproduce WORDS` if the first word is no command.
@@ -124,15 +123,16 @@ def commands(kind: str, folder: str, help: str, sized: Callable[[str], Any]) -> 
     ) -> None:
         """Show the progress of the runs and the time left."""
         from lab.make import cells_of
+        from lab.progress import rows, words
         from lab.progress import status as look
         from slimfl.engines.machine import available_cores
 
         cells = cells_of(_questions(kind, names), sized(size))
         found = look(size, cells, cache, archive, workers or available_cores())
         if json:
-            show_json(found.as_json())
+            show_json(found)
         else:
-            show(_status_table(found), found.words(duration))
+            show(table(rows(found)), words(found))
 
     @app.command(cls=PlainCommand)
     def pack(
@@ -257,8 +257,9 @@ def _show(made: "Made") -> None:
 
     for question in made.questions:
         answer = made.answers[question.name]
-        for table in answer.tables:
-            show(_rich(table.title, table.headings, table.rows))
+        for each in answer.tables:
+            rows = [dict(zip(_apart(each.headings), row, strict=True)) for row in each.rows]
+            show(table(rows, each.title))
         for claim in answer.claims:
             early = " (preliminary)" if claim.is_preliminary else ""
             verdict = (f"{claim.verdict}{early}", "bold")
@@ -267,32 +268,9 @@ def _show(made: "Made") -> None:
             show(Text(sentence))
 
 
-def _rich(title: str | None, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number == 0 else "right")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _status_table(found: "Status") -> Any:
-    rows = []
-    for each in found.cells:
-        pace = "" if each.seconds_per_round is None else f"{each.seconds_per_round:.1f}"
-        left = "unknown" if each.seconds_left is None else duration(each.seconds_left)
-        rows.append(
-            [
-                each.name,
-                f"{each.rounds_done} of {each.rounds}",
-                pace if each.measured or not pace else f"about {pace}",
-                left if each.rounds_done < each.rounds else "",
-            ]
-        )
-    return _rich(None, ["run", "rounds", "seconds per round", "time left"], rows)
+def _apart(headings: Sequence[str]) -> list[str]:
+    """Headings that are all different, as the keys of a row must be: spaces show nothing."""
+    return [name + " " * headings[:i].count(name) for i, name in enumerate(headings)]
 
 
 # Planned questions

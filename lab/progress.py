@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from lab import archive as archives
 from lab.cell import Cell
+from slimfl.cli.output import duration
 from slimfl.round import RoundRecord, RunFolder
 from slimfl.runs.storage.run_folder import EXPERIMENT
 
@@ -17,81 +17,71 @@ from slimfl.runs.storage.run_folder import EXPERIMENT
 TIMED_ROUNDS = 20
 
 
-@dataclass(frozen=True)
-class CellStatus:
-    """One run: rounds done, rounds that are read, and seconds per round."""
-
-    name: str
-    rounds_done: int
-    rounds: int
-    seconds_per_round: float | None
-    """None if no run has been timed."""
-    measured: bool
-    """True if measured in this run; otherwise estimated from others."""
-    seconds_left: float | None
-
-
-@dataclass(frozen=True)
-class Status:
-    """All runs of a scale."""
-
-    scale: str
-    cells: list[CellStatus]
-    workers: int
-
-    @property
-    def finished(self) -> int:
-        """Number of runs with all rounds that are read."""
-        return sum(each.rounds_done >= each.rounds for each in self.cells)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """With one run per core, so at least the time of the longest run."""
-        left = [each.seconds_left for each in self.cells]
-        known = [seconds for seconds in left if seconds is not None]
-        if len(known) < len(left):
-            return None
-        return max(sum(known) / self.workers, max(known, default=0.0))
-
-    def words(self, duration: Callable[[float], str]) -> str:
-        """How many are finished, and the time left as `duration` writes it."""
-        left = self.seconds_left
-        said = "unknown until a run has been timed" if left is None else f"about {duration(left)}"
-        runs = "run" if self.workers == 1 else "runs"
-        return (
-            f"{self.finished} of {len(self.cells)} runs of {self.scale} are finished. Time left "
-            f"with {self.workers} parallel {runs}: {said}."
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers."""
-        return {
-            "scale": self.scale,
-            "runs": len(self.cells),
-            "finished": self.finished,
-            "rounds_done": sum(each.rounds_done for each in self.cells),
-            "rounds": sum(each.rounds for each in self.cells),
-            "workers": self.workers,
-            "seconds_left": self.seconds_left,
-            "cells": [asdict(each) for each in self.cells],
-        }
-
-
 def status(
     scale: str, cells: Sequence[Cell], cache: Path, archive: Path | None, workers: int
-) -> Status:
-    """Progress in the cache or the archive, whichever is further."""
+) -> dict[str, Any]:
+    """Progress in the cache or the archive, whichever is further, as plain values.
+
+    Args:
+        scale: Its name.
+        cells: The runs, with the rounds that the scale reads.
+        cache: The folder of run folders.
+        archive: The folder of packed runs.
+        workers: Number of parallel runs, for the time left: at least that of the longest run.
+    """
     lines = {cell: _lines(cell, cache, archive) for cell in cells}
     timed = {cell: _seconds_per_round(some) for cell, some in lines.items() if some}
-    found = []
+    runs: list[dict[str, Any]] = []
     for cell in cells:
         seconds = timed.get(cell) or _estimate(cell, timed, cache)
         done = min(len(lines[cell]), cell.rounds)
         left = 0.0 if done == cell.rounds else None
         if left is None and seconds is not None:
             left = (cell.rounds - done) * seconds
-        found.append(CellStatus(cell.name, done, cell.rounds, seconds, cell in timed, left))
-    return Status(scale, found, workers)
+        runs.append({"name": cell.name, "rounds_done": done, "rounds": cell.rounds,
+                     "seconds_per_round": seconds, "measured": cell in timed,
+                     "seconds_left": left})  # fmt: skip
+    known = [run["seconds_left"] for run in runs if run["seconds_left"] is not None]
+    known_of_all = len(known) == len(runs)
+    return {
+        "scale": scale,
+        "runs": len(runs),
+        "finished": sum(run["rounds_done"] >= run["rounds"] for run in runs),
+        "rounds_done": sum(run["rounds_done"] for run in runs),
+        "rounds": sum(run["rounds"] for run in runs),
+        "workers": workers,
+        "seconds_left": max([sum(known) / workers, *known]) if known_of_all else None,
+        "cells": runs,
+    }
+
+
+def words(found: dict[str, Any]) -> str:
+    """How many are finished, and the time left."""
+    left = found["seconds_left"]
+    said = "unknown until a run has been timed" if left is None else f"about {duration(left)}"
+    runs = "run" if found["workers"] == 1 else "runs"
+    return (
+        f"{found['finished']} of {found['runs']} runs of {found['scale']} are finished. Time left "
+        f"with {found['workers']} parallel {runs}: {said}."
+    )
+
+
+def rows(found: dict[str, Any]) -> list[dict[str, str]]:
+    """A row per run, for a table."""
+    shown = []
+    for run in found["cells"]:
+        pace, left = run["seconds_per_round"], run["seconds_left"]
+        about = "" if run["measured"] else "about "
+        is_left = run["rounds_done"] < run["rounds"]
+        shown.append(
+            {
+                "run": run["name"],
+                "rounds": f"{run['rounds_done']} of {run['rounds']}",
+                "seconds per round": "" if pace is None else f"{about}{pace:.1f}",
+                "time left": ("unknown" if left is None else duration(left)) if is_left else "",
+            }
+        )
+    return shown
 
 
 def _lines(cell: Cell, cache: Path, archive: Path | None) -> list[RoundRecord]:

@@ -9,19 +9,13 @@ Everything is deterministic.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from lab.convex.problem import (
-    Aggregation,
-    ConvexProblem,
-    Floats,
-    measure_gap,
-    ridge_problem,
-)
+from lab.convex.problem import Aggregation, ConvexProblem, Floats, measure_gap, ridge_problem
 from lab.convex.variance import deliveries, exact_variance, sampled_variance
 from lab.scale import ConvexScale as Scale
 from lab.scale import convex_scale
@@ -56,6 +50,8 @@ LEVEL_SHARES = (0.2, 0.8)
 def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
     """The whole study as plain data."""
     size = convex_scale(scale)
+    parts = (bounds, lemma_1, split, weights, selection, counts, aggregation, noiseless,
+             at_optimum, curvature)  # fmt: skip
     document: dict[str, Any] = _plain(
         {
             "scale": scale,
@@ -63,16 +59,7 @@ def study(scale: str = "small", seed: int = 0) -> dict[str, Any]:
             "seed": seed,
             "devices": DEVICES,
             "noise_dbm": STUDY_CHANNELS,
-            "bounds": bounds(size, seed),
-            "lemma_1": lemma_1(size, seed),
-            "split": split(size, seed),
-            "weights": weights(size, seed),
-            "selection": selection(size, seed),
-            "counts": counts(),
-            "aggregation": aggregation(size, seed),
-            "noiseless": noiseless(size, seed),
-            "at_optimum": at_optimum(size, seed),
-            "curvature": curvature(seed),
+            **{part.__name__: part(size, seed) for part in parts},
         }
     )
     return document
@@ -138,53 +125,60 @@ def against_bounds(
 
 def theorem1(problem: ConvexProblem, rounds: Sequence[int], constant: float) -> Floats:
     """Equation (10) with the constants of a problem."""
-    return theorem1_bound(
-        rounds,
-        problem.smoothness,
-        problem.strong_convexity,
-        problem.initial_distance_squared,
-        constant,
-    )
+    return theorem1_bound(rounds, problem.smoothness, problem.strong_convexity,
+                 problem.initial_distance_squared, constant)  # fmt: skip
+
+
+def settings(
+    numbers: Sequence[int] = (2,),
+) -> Iterator[tuple[dict[str, Any], OutageLink, Coding, Floats]]:
+    """Every channel with some numbers of segments: its words, the link, and what it delivers."""
+    for segments in numbers:
+        for name, noise_dbm in STUDY_CHANNELS.items():
+            radio, coding = link(noise_dbm, segments)
+            words = {"segments": segments, "channel": name}
+            yield words, radio, coding, radio.decoding_probabilities(coding)
+
+
+def gaps(
+    problem: ConvexProblem,
+    radio: OutageLink,
+    coding: Coding,
+    scale: Scale,
+    seed: int,
+    aggregation: Aggregation = "delivered",
+    first: int = 0,
+) -> dict[str, Any]:
+    """The gap and the bounds over all rounds of a scale, without the first ones."""
+    shown = rounds_to_show(scale.rounds)[first:]
+    return against_bounds(problem, (radio, coding), shown, scale.repetitions, seed, aggregation)
 
 
 def bounds(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """The gap and the bounds, for two and four segments over all channels."""
     rows = []
-    for segments in (2, 4):
-        for name, noise_dbm in STUDY_CHANNELS.items():
-            for non_iid in (0.0, 1.0):
-                problem = ridge_problem(optimal_weights(segments), DEVICES, non_iid, seed=seed)
-                told = against_bounds(
-                    problem,
-                    link(noise_dbm, segments),
-                    rounds_to_show(scale.rounds),
-                    scale.repetitions,
-                    seed,
-                )
-                rows.append({"segments": segments, "channel": name, "non_iid": non_iid, **told})
+    for words, radio, coding, _ in settings((2, 4)):
+        for non_iid in (0.0, 1.0):
+            best = optimal_weights(words["segments"])
+            problem = ridge_problem(best, DEVICES, non_iid, seed=seed)
+            rows.append({**words, "non_iid": non_iid, **gaps(problem, radio, coding, scale, seed)})
     return rows
 
 
 def lemma_1(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """The variance from sampling noise with IID data, and the constants that bound it."""
     rows = []
-    for segments in (2, 4):
-        problem = ridge_problem(optimal_weights(segments), DEVICES, seed=seed)
-        for name, noise_dbm in STUDY_CHANNELS.items():
-            radio, coding = link(noise_dbm, segments)
-            reach = radio.decoding_probabilities(coding)
-            told = sampled_variance(problem, problem.optimum, radio, coding, scale.draws, seed)
-            rows.append(
-                {
-                    "segments": segments,
-                    "channel": name,
-                    "measured": told.noise.sum(),
-                    "exact": exact_variance(problem, problem.optimum, reach).noise.sum(),
-                    "tight": tight_constant(1.0, reach, problem.weights, DEVICES),
-                    "sharp": sharp_constant(1.0, reach, problem.weights, DEVICES),
-                    "paper": paper_constant(1.0, reach, problem.weights),
-                }
-            )
+    for words, radio, coding, reach in settings((2, 4)):
+        problem = ridge_problem(optimal_weights(words["segments"]), DEVICES, seed=seed)
+        told = sampled_variance(problem, problem.optimum, radio, coding, scale.draws, seed)
+        rows.append({
+            **words,
+            "measured": told.noise.sum(),
+            "exact": exact_variance(problem, problem.optimum, reach).noise.sum(),
+            "tight": tight_constant(1.0, reach, problem.weights, DEVICES),
+            "sharp": sharp_constant(1.0, reach, problem.weights, DEVICES),
+            "paper": paper_constant(1.0, reach, problem.weights),
+        })  # fmt: skip
     return rows
 
 
@@ -278,56 +272,42 @@ def weights(scale: Scale, seed: int) -> dict[str, Any]:
 def selection(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """The variance from the selection of decoded devices at the optimum, against non-IIDness."""
     rows = []
-    for name, noise_dbm in STUDY_CHANNELS.items():
-        radio, coding = link(noise_dbm, 2)
-        probabilities = radio.decoding_probabilities(coding)
+    for words, radio, coding, reach in settings():
         for non_iid in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
             problem = ridge_problem(EQUAL, DEVICES, non_iid, seed=seed)
             local = problem.gradients(problem.optimum[None])[0]
-            exact = exact_variance(problem, problem.optimum, probabilities)
+            exact = exact_variance(problem, problem.optimum, reach)
             measured = sampled_variance(problem, problem.optimum, radio, coding, scale.draws, seed)
-            sharp = sharp_constant(problem.delta, probabilities, EQUAL, DEVICES)
-            told = against_bounds(
-                problem, (radio, coding), rounds_to_show(scale.rounds), scale.repetitions, seed
-            )
-            rows.append(
-                {
-                    "channel": name,
-                    "non_iid": non_iid,
-                    "gradient_spread": (local**2).sum(1).mean(),
-                    "noise": measured.noise.sum(),
-                    "noise_exact": exact.noise.sum(),
-                    "selection": measured.selection.sum(),
-                    "selection_exact": exact.selection.sum(),
-                    "selection_to_noise": exact.selection.sum() / exact.noise.sum(),
-                    "total_to_sharp": exact.total / sharp,
-                    "total_to_paper": exact.total / (sharp * 2 * DEVICES),
-                    "last_share_of_sharp": told["last_share_of_sharp"],
-                    "share_of_sharp": told["share_of_sharp"],
-                    "share_of_paper": told["share_of_paper"],
-                }
-            )
+            sharp = sharp_constant(problem.delta, reach, EQUAL, DEVICES)
+            told = gaps(problem, radio, coding, scale, seed)
+            rows.append({
+                "channel": words["channel"],
+                "non_iid": non_iid,
+                "gradient_spread": (local**2).sum(1).mean(),
+                "noise": measured.noise.sum(),
+                "noise_exact": exact.noise.sum(),
+                "selection": measured.selection.sum(),
+                "selection_exact": exact.selection.sum(),
+                "selection_to_noise": exact.selection.sum() / exact.noise.sum(),
+                "total_to_sharp": exact.total / sharp,
+                "total_to_paper": exact.total / (sharp * 2 * DEVICES),
+                **_some(told, "last_share_of_sharp", "share_of_sharp", "share_of_paper"),
+            })  # fmt: skip
     return rows
 
 
-def counts() -> list[dict[str, Any]]:
+def counts(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """The difference between the number of delivering devices and the K p of the proof."""
     rows = []
-    for segments in (2, 4):
-        for name, noise_dbm in STUDY_CHANNELS.items():
-            radio, coding = link(noise_dbm, segments)
-            probabilities = radio.decoding_probabilities(coding)
-            moments = deliveries(probabilities, DEVICES)
-            rows.append(
-                {
-                    "segments": segments,
-                    "channel": name,
-                    "probabilities": probabilities,
-                    "expected": DEVICES * probabilities,
-                    "nobody": moments.nobody,
-                    "noise_to_assumed": moments.inverse * DEVICES * probabilities,
-                }
-            )
+    for words, _, _, reach in settings((2, 4)):
+        moments = deliveries(reach, DEVICES)
+        rows.append({
+            **words,
+            "probabilities": reach,
+            "expected": DEVICES * reach,
+            "nobody": moments.nobody,
+            "noise_to_assumed": moments.inverse * DEVICES * reach,
+        })  # fmt: skip
     return rows
 
 
@@ -335,26 +315,16 @@ def aggregation(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """The three readings of the server's average, and the bounds."""
     problem = ridge_problem(EQUAL, DEVICES, seed=seed)
     rows = []
-    for name, noise_dbm in STUDY_CHANNELS.items():
+    for words, radio, coding, _ in settings():
         for reading in get_args(Aggregation):
-            told = against_bounds(
-                problem,
-                link(noise_dbm, 2),
-                rounds_to_show(scale.rounds),
-                scale.repetitions,
-                seed,
-                reading,
-            )
-            keys = ("share_of_paper", "share_of_sharp", "last_share_of_paper")
-            rows.append(
-                {
-                    "channel": name,
-                    "aggregation": reading,
-                    "first_gap": told["measured"][0],
-                    "last_gap": told["measured"][-1],
-                    **{key: told[key] for key in keys},
-                }
-            )
+            told = gaps(problem, radio, coding, scale, seed, reading)
+            rows.append({
+                "channel": words["channel"],
+                "aggregation": reading,
+                "first_gap": told["measured"][0],
+                "last_gap": told["measured"][-1],
+                **_some(told, "share_of_paper", "share_of_sharp", "last_share_of_paper"),
+            })  # fmt: skip
     return rows
 
 
@@ -363,20 +333,16 @@ def noiseless(scale: Scale, seed: int) -> list[dict[str, Any]]:
     problem = ridge_problem(EQUAL, DEVICES, delta=0.0, seed=seed)
     rows = []
     for noise_dbm in (-40.0, -33.0, -31.0, -30.0, -29.0, -28.0):
-        radio = link(noise_dbm, 2)
-        told = against_bounds(problem, radio, rounds_to_show(scale.rounds), scale.repetitions, seed)
+        told = gaps(problem, *link(noise_dbm, 2), scale, seed)
         last = told["probabilities"][-1:]
-        rows.append(
-            {
-                "noise_dbm": noise_dbm,
-                "expected_last": DEVICES * last[0],
-                "somebody_last": 1 - deliveries(last, DEVICES).nobody[0],
-                "last_gap": told["measured"][-1],
-                "bound": told["bound_paper"][-1],
-                "last_share_of_paper": told["last_share_of_paper"],
-                "share_of_paper": told["share_of_paper"],
-            }
-        )
+        rows.append({
+            "noise_dbm": noise_dbm,
+            "expected_last": DEVICES * last[0],
+            "somebody_last": 1 - deliveries(last, DEVICES).nobody[0],
+            "last_gap": told["measured"][-1],
+            "bound": told["bound_paper"][-1],
+            **_some(told, "last_share_of_paper", "share_of_paper"),
+        })  # fmt: skip
     return rows
 
 
@@ -387,37 +353,35 @@ def at_optimum(scale: Scale, seed: int) -> list[dict[str, Any]]:
     devices are decoded moves the model nevertheless.
     """
     rows = []
-    for name, noise_dbm in STUDY_CHANNELS.items():
+    for words, radio, coding, _ in settings():
         for delta in (1.0, 0.01, 0.0001):
             problem = ridge_problem(EQUAL, DEVICES, 1.0, delta, seed, at_optimum=True)
-            shown = rounds_to_show(scale.rounds)[1:]
-            told = against_bounds(problem, link(noise_dbm, 2), shown, scale.repetitions, seed)
-            rows.append(
-                {
-                    "channel": name,
-                    "delta": delta,
-                    "last_gap": told["measured"][-1],
-                    "last_share_of_paper": told["last_share_of_paper"],
-                    "last_share_of_sharp": told["last_share_of_sharp"],
-                }
-            )
+            told = gaps(problem, radio, coding, scale, seed, first=1)
+            rows.append({
+                "channel": words["channel"],
+                "delta": delta,
+                "last_gap": told["measured"][-1],
+                **_some(told, "last_share_of_paper", "last_share_of_sharp"),
+            })  # fmt: skip
     return rows
 
 
-def curvature(seed: int) -> list[dict[str, Any]]:
+def curvature(scale: Scale, seed: int) -> list[dict[str, Any]]:
     """mu of every F^k and of F: only the widest width contributes to F in the last segment."""
     rows = []
     for segments in (1, 2, 4):
         problem = ridge_problem(optimal_weights(segments), DEVICES, seed=seed)
-        rows.append(
-            {
-                "segments": segments,
-                "strong_convexity_local": np.linalg.eigvalsh(problem.local_hessians).min(),
-                "strong_convexity": np.linalg.eigvalsh(problem.hessian).min(),
-                "smoothness": problem.smoothness,
-            }
-        )
+        rows.append({
+            "segments": segments,
+            "strong_convexity_local": np.linalg.eigvalsh(problem.local_hessians).min(),
+            "strong_convexity": np.linalg.eigvalsh(problem.hessian).min(),
+            "smoothness": problem.smoothness,
+        })  # fmt: skip
     return rows
+
+
+def _some(told: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: told[key] for key in keys}
 
 
 def lowest(places: Floats, values: Sequence[float] | Floats) -> float:

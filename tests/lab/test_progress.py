@@ -43,26 +43,26 @@ def test_time_left_is_rounds_left_times_seconds_over_the_cores(tmp_path):
     begin(half, tmp_path, 50, 10.0)
     begin(done, tmp_path, 200, 12.0)
     got = status("standard", [half, done, never], tmp_path, None, workers=2)
-    assert [(c.rounds_done, c.rounds) for c in got.cells] == [(50, 80), (80, 80), (0, 80)]
-    assert [c.seconds_left for c in got.cells] == pytest.approx([30 * 10, 0, 80 * 11])
-    assert [c.measured for c in got.cells] == [True, True, False]
-    assert got.finished == 1
-    assert got.seconds_left == pytest.approx(880)  # the longest run, which one core must finish
+    assert [(c["rounds_done"], c["rounds"]) for c in got["cells"]] == [(50, 80), (80, 80), (0, 80)]
+    assert [c["seconds_left"] for c in got["cells"]] == pytest.approx([30 * 10, 0, 80 * 11])
+    assert [c["measured"] for c in got["cells"]] == [True, True, False]
+    assert got["finished"] == 1
+    assert got["seconds_left"] == pytest.approx(880)  # the longest run, which one core must finish
     alone = status("standard", [half, done, never], tmp_path, None, workers=1)
-    assert alone.seconds_left == pytest.approx(300 + 880)
+    assert alone["seconds_left"] == pytest.approx(300 + 880)
 
 
 def test_other_methods_and_device_counts_are_estimated_by_their_work(tmp_path):
     slim, many = grid(), grid(devices=70)
     wide, narrow = grid(method="vanilla-1.0x"), grid(method="vanilla-0.5x")
     begin(slim, tmp_path, 10, 10.0)
-    got = status("standard", [slim, many, wide, narrow], tmp_path, None, 1).cells
+    got = status("standard", [slim, many, wide, narrow], tmp_path, None, 1)["cells"]
     # widths cost their square, and an epoch is 60,000 images whoever has them
-    assert [c.seconds_per_round for c in got] == pytest.approx([10, 10, 8, 2])
+    assert [c["seconds_per_round"] for c in got] == pytest.approx([10, 10, 8, 2])
 
 
 def test_before_anything_was_timed_the_time_is_unknown(tmp_path):
-    got = status("standard", [grid()], tmp_path, None, 2).as_json()
+    got = status("standard", [grid()], tmp_path, None, 2)
     assert got["seconds_left"] is None
     assert got["cells"][0]["seconds_left"] is None
 
@@ -71,8 +71,8 @@ def test_the_archive_counts_where_it_is_further(tmp_path):
     short, long = tiny(2), tiny(4)
     complete(short.job(tmp_path / "cells"))
     pack(short, tmp_path / "cells", tmp_path / "archive")
-    (got,) = status("x", [long], tmp_path / "none", tmp_path / "archive", 1).cells
-    assert (got.rounds_done, got.rounds, got.measured) == (2, 4, True)
+    (got,) = status("x", [long], tmp_path / "none", tmp_path / "archive", 1)["cells"]
+    assert (got["rounds_done"], got["rounds"], got["measured"]) == (2, 4, True)
     complete(long.job(tmp_path / "cells"))
-    (got,) = status("x", [long], tmp_path / "cells", tmp_path / "archive", 1).cells
-    assert got.rounds_done == 4
+    (got,) = status("x", [long], tmp_path / "cells", tmp_path / "archive", 1)["cells"]
+    assert got["rounds_done"] == 4
