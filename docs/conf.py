@@ -3,6 +3,7 @@
 The parts of the pages that come from code and results are written in place by docs/fragments.py.
 """
 
+import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -23,7 +24,6 @@ release = version = version_of("slimfl")
 extensions = [
     "myst_parser",
     "mathtext_svg",
-    "source_links",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
     "sphinx.ext.doctest",
@@ -34,22 +34,13 @@ exclude_patterns = ["_build", "results"]
 nitpicky = True
 # Types of other projects: their inventories would have to be fetched.
 nitpick_ignore_regex = [
-    (
-        "py:.*",
-        r"(torch|numpy|np|nn|pandas|pydantic|pathlib|collections|typing|rich|types)\..*",
-    ),
-    (
-        "py:.*",
-        r"(flwr|markupsafe|psutil|ray|string)\..*",
-    ),
-    (
-        "py:.*",
-        r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table|NoneType|Grid)",
-    ),
+    ("py:.*", r"(torch|numpy|np|nn|pandas|pydantic|pathlib|collections|typing|rich|types)\..*"),
+    ("py:.*", r"(flwr|markupsafe|onnx|onnxruntime|psutil|ray|string)\..*"),
+    ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table)"),
+    ("py:.*", r"(NoneType|Grid)"),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
     ("py:.*", r"(Gt|(Min|Max)Len|AllowInfNan|_PydanticGeneralMetadata)"),  # and of a manifest's
-    ("py:.*", r"onnx(runtime)?\..*"),
 ]
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "fieldlist"]
@@ -69,6 +60,8 @@ html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
+LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((\.\./)+src/(?P<module>slimfl/[\w/]+)\.py\)")
+
 rooms.write(here / "reference" / "rooms")
 tutorials.write(here / "tutorials" / "pages")
 
@@ -83,5 +76,18 @@ def read_google_style(app, what, name, obj, options, lines):
         lines[:] = GoogleDocstring(list(lines), what=what, name=name, obj=obj).lines()
 
 
+def link_to_reference(app, docname, source):
+    """A link to a source file, right on a Git host, leads to the module's reference page here."""
+    source[0] = LINK.sub(reference, source[0])
+
+
+def reference(found):
+    module = found["module"].removesuffix("/__init__").replace("/", ".")
+    text = found["text"].strip("`")
+    # the command line has a page of its own
+    return found[0] if module.startswith("slimfl.cli") else f"{{py:mod}}`{text} <{module}>`"
+
+
 def setup(app):
+    app.connect("source-read", link_to_reference)
     app.connect("autodoc-process-docstring", read_google_style)

@@ -10,6 +10,7 @@ host, in an editor and when they are built. Pictures go to docs/images.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import sys
@@ -19,8 +20,9 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from click import Context, Group
+from click import Context
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from typer.cli import get_docs_for_click
 from typer.main import get_command
 
 DOCS = Path(__file__).resolve().parent
@@ -91,7 +93,7 @@ def documents() -> dict[str, Any]:
         "tables_of": tables,
         "sections": reference(),
         "top": TOP,
-        "programs": list(_programs("slimfl", get_command(app))),
+        "commands_text": commands(),
         "scales_known": [scale(name) for name in names("reproduce")],
     }
 
@@ -111,36 +113,14 @@ def _planned(name: str) -> dict[str, Any]:
             "complete": complete}  # fmt: skip
 
 
-def _programs(name: str, command: Any) -> Iterator[dict[str, Any]]:
-    """Every command of the program with its usage, arguments and options."""
-    if isinstance(command, Group):
-        context = Context(command)
-        for key in command.list_commands(context):
-            yield from _programs(f"{name} {key}", command.get_command(context, key))
-        return
-    params = [p for p in command.get_params(Context(command)) if p.name != "help"]
-    params.sort(key=lambda p: p.param_type_name)  # arguments first
-    arguments = [_argument(p) for p in params if p.param_type_name == "argument"]
-    options = ["[OPTIONS]"] * (len(params) > len(arguments))
-    rows = [
-        (_argument(p) if p.param_type_name == "argument" else p.opts[-1], _default(p), p.help or "")
-        for p in params
-    ]
-    usage = " ".join([name, *arguments, *options])
-    yield {"name": name, "help": command.help or "", "usage": usage, "rows": rows}
-
-
-def _argument(param: Any) -> str:
-    name = (param.metavar or param.name).upper().rstrip(".") + "..." * (param.nargs == -1)
-    return name if param.required else f"[{name}]"
-
-
-def _default(param: Any) -> str:
-    default = param.default
-    if isinstance(param.show_default, str):  # said in words
-        return param.show_default
-    plain = default is None or default is False or callable(default) or param.required
-    return "" if plain else f"`{default}`"
+def commands() -> str:
+    """Every command with its arguments and options, as typer writes them."""
+    program = get_command(app)
+    text = get_docs_for_click(obj=program, ctx=Context(program), name="slimfl", indent=1)
+    text = html.unescape(text[text.index("### ") :])
+    text = re.sub(r"^\* `--help`.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"  \[default: \((.*)\)\]$", r"  [default: \1]", text, flags=re.MULTILINE)
+    return re.sub(r"^###+ ", "## ", text, flags=re.MULTILINE).replace("<", "\\<")
 
 
 # What the template can do with a value

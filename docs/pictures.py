@@ -94,40 +94,6 @@ def superposition_picture() -> Figure:
     return figure
 
 
-def aggregation_picture() -> Figure:
-    """Which segments of five devices enter the average of a round."""
-    figure, ax = plt.subplots(figsize=(7.2, 2.3))
-    arrived = [2, 1, 0, 2, 1]
-    for device, count in enumerate(arrived):
-        for segment, colour in enumerate((LH, RH)):
-            here = segment < count
-            ax.add_patch(
-                Rectangle(
-                    (device * 1.2, 1 - segment * 0.5), 1, 0.45,
-                    fc=colour if here else "none", ec=colour, ls="-" if here else ":", lw=1.2,
-                )
-            )  # fmt: skip
-        ax.text(device * 1.2 + 0.5, 1.6, f"device {device}", ha="center", color=INK)
-    for segment, (colour, label) in enumerate([(LH, "mean of 4"), (RH, "mean of 2")]):
-        ax.add_patch(Rectangle((6.6, 1 - segment * 0.5), 1.6, 0.45, fc=colour))
-        ax.text(
-            7.4,
-            1.225 - segment * 0.5,
-            label,
-            ha="center",
-            va="center",
-            color="white",
-            weight="bold",
-        )
-    ax.text(7.4, 1.6, "global model", ha="center", color=INK)
-    ax.annotate("", (6.5, 1), (6.0, 1), arrowprops={"arrowstyle": "->", "color": INK})
-    ax.text(-0.1, 1.22, "LH", ha="right", va="center", color=LH)
-    ax.text(-0.1, 0.72, "RH", ha="right", va="center", color=RH)
-    ax.set(xlim=(-0.6, 8.4), ylim=(0.4, 1.85))
-    ax.axis("off")
-    return figure
-
-
 def partition_picture(alpha: float) -> Figure:
     """How a Dirichlet draw deals ten classes of equal size to ten devices."""
     labels = np.arange(60_000) % 10
@@ -176,7 +142,6 @@ def gains_table() -> dict[str, list]:
 PICTURES = {
     "segments": segments_picture,
     "superposition": superposition_picture,
-    "aggregation": aggregation_picture,
     "superposition-gain": gain_picture,
     # equation (5) against the noise, and D = 1/p1 + 1/p2 against lambda
     "probabilities": lambda: probability_figure(RadioSection(channel="poor"), (1.5, 1.5)),

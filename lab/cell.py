@@ -207,8 +207,15 @@ def gather(
 
 
 def seed_by_seed(cells: Iterable[Cell]) -> list[Cell]:
-    """Every cell once: seed 0 of all settings, then the others, so that an early look has all."""
-    return sorted(dict.fromkeys(cells), key=lambda cell: cell.experiment.seed)
+    """Every cell once: seed 0 of all settings, then the others, so that an early look has all.
+
+    A run that is asked for with several numbers of rounds is asked for with the most.
+    """
+    longest: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.key not in longest or cell.rounds > longest[cell.key].rounds:
+            longest[cell.key] = cell
+    return sorted(longest.values(), key=lambda cell: cell.experiment.seed)
 
 
 def _dotted(values: dict[str, Any]) -> dict[str, Any]:

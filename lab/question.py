@@ -9,7 +9,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +142,15 @@ def shown(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
 
 
 def complete(runs: Runs, cells: Sequence[Cell]) -> list[RunRecord]:
-    """The records of those runs that have all their rounds."""
-    return [runs[cell] for cell in cells if cell in runs and len(runs[cell].lines) >= cell.rounds]
+    """The records of those runs that have all their rounds, up to the last that is read."""
+    there = [(cell, runs[cell]) for cell in cells if cell in runs]
+    return [
+        replace(record, experiment=cell.experiment, lines=record.lines[: cell.rounds])
+        if record.experiment.rounds > cell.rounds  # another question reads more of the same run
+        else record
+        for cell, record in there
+        if len(record.lines) >= cell.rounds
+    ]
 
 
 def final(runs: Runs, cells: Sequence[Cell], width: str, last: int) -> Final | None:

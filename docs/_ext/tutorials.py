@@ -17,24 +17,14 @@ import contextlib
 import io
 import json
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "tutorials"
-
 #: What an output may take in a notebook.
 MOST_BYTES = 150_000
-
-
-@dataclass
-class Cell:
-    """One cell; `outputs` are as the notebook format has them."""
-
-    kind: str
-    text: str
-    parameters: bool = False
-    outputs: list[dict[str, Any]] = field(default_factory=list)
+#: A cell as the notebook format has it.
+Cell = dict[str, Any]
 
 
 def sources() -> list[Path]:
@@ -43,18 +33,20 @@ def sources() -> list[Path]:
 
 
 def cells(source: Path) -> list[Cell]:
-    """The cells of a source."""
+    """The cells of a source, without outputs."""
     found: list[Cell] = []
-    for line in source.read_text(encoding="utf-8").splitlines():
-        if line.startswith("# %%"):
-            kind = "markdown" if "[markdown]" in line else "code"
-            found.append(Cell(kind, "", parameters="parameters" in line))
-        elif found[-1].kind == "markdown":
-            found[-1].text += line.removeprefix("#").removeprefix(" ") + "\n"
-        else:
-            found[-1].text += line + "\n"
-    for cell in found:
-        cell.text = cell.text.strip("\n")
+    for part in source.read_text(encoding="utf-8").split("# %%")[1:]:
+        kind, _, text = part.partition("\n")
+        made: Cell = {"cell_type": "code", "id": f"cell-{len(found)}", "metadata": {}}
+        if "[markdown]" in kind:
+            made["cell_type"] = "markdown"
+            text = "\n".join(x.removeprefix("#").removeprefix(" ") for x in text.split("\n"))
+        elif "parameters" in kind:
+            made["metadata"] = {"tags": ["parameters"]}
+        made["source"] = text.strip("\n").splitlines(keepends=True)
+        if made["cell_type"] == "code":
+            made |= {"execution_count": None, "outputs": []}
+        found.append(made)
     return found
 
 
@@ -65,15 +57,14 @@ def execute(source: Path, replaced: dict[str, Any] | None = None) -> list[Cell]:
     mpl.use("Agg")
     found = cells(source)
     space: dict[str, Any] = {"__name__": "__main__"}
-    for number, cell in enumerate(found):
-        if cell.kind != "code":
-            continue
+    for cell in (each for each in found if each["cell_type"] == "code"):
+        text = "".join(cell["source"])
         try:
-            cell.outputs = _run(cell.text, space)
+            cell["outputs"] = _run(text, space)
         except Exception as error:
-            error.add_note(f"in cell {number} of {source.name}:\n{cell.text}")
+            error.add_note(f"in {cell['id']} of {source.name}:\n{text}")
             raise
-        if cell.parameters:
+        if cell["metadata"]:
             space.update({k: v for k, v in (replaced or {}).items() if k in space})
     return found
 
@@ -82,19 +73,17 @@ def _run(text: str, space: dict[str, Any]) -> list[dict[str, Any]]:
     import matplotlib.pyplot as plt
 
     tree = ast.parse(text)
-    last = tree.body[-1] if tree.body else None
-    shows = isinstance(last, ast.Expr)
-    body = tree.body[:-1] if shows else tree.body
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed):
-        exec(compile(ast.Module(body, []), "<cell>", "exec"), space)
-        if shows and isinstance(last, ast.Expr):
+        exec(compile(tree, "<cell>", "exec"), space)
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), space)
     outputs: list[dict[str, Any]] = []
-    if printed.getvalue():
-        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed)})
+    if said := printed.getvalue().splitlines(keepends=True):
+        outputs.append({"output_type": "stream", "name": "stdout", "text": said})
     if value is not None:
-        outputs.append(_output("execute_result", value))
+        outputs.append({**_output("execute_result", value), "execution_count": None})
     for number in plt.get_fignums():
         outputs.append(_output("display_data", plt.figure(number)))
         plt.close(number)
@@ -109,41 +98,20 @@ def _output(kind: str, value: Any) -> dict[str, Any]:
         data = {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": ["figure"]}
     elif hasattr(value, "_repr_html_"):
         data["text/html"] = value._repr_html_().splitlines(keepends=True)
-    output = {"output_type": kind, "metadata": {}, "data": data}
-    return {**output, "execution_count": None} if kind == "execute_result" else output
+    return {"output_type": kind, "metadata": {}, "data": data}
 
 
-def _lines(printed: io.StringIO) -> list[str]:
-    return printed.getvalue().splitlines(keepends=True)
-
-
-def notebook(found: list[Cell]) -> dict[str, Any]:
-    """A notebook in format 4.5."""
-    written = []
-    for number, cell in enumerate(found):
-        entry: dict[str, Any] = {
-            "cell_type": cell.kind,
-            "id": f"cell-{number}",
-            "metadata": {"tags": ["parameters"]} if cell.parameters else {},
-            "source": cell.text.splitlines(keepends=True),
-        }
-        if cell.kind == "code":
-            entry |= {"execution_count": None, "outputs": cell.outputs}
-        written.append(entry)
+def build(source: Path) -> Path:
+    """Execute a source and write its notebook, in format 4.5."""
+    path = source.with_suffix(".ipynb")
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {
-        "cells": written,
+    notebook = {
+        "cells": execute(source),
         "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-
-
-def build(source: Path) -> Path:
-    """Execute a source and write its notebook."""
-    path = source.with_suffix(".ipynb")
-    text = json.dumps(notebook(execute(source)), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 
 
@@ -153,36 +121,29 @@ def write(folder: Path) -> None:
     for old in folder.iterdir():
         old.unlink()
     for source in sources():
-        entries = json.loads(source.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
-        name = source.stem
+        notebook = json.loads(source.with_suffix(".ipynb").read_text(encoding="utf-8"))
         parts = []
-        for number, entry in enumerate(entries):
-            text = "".join(entry["source"])
-            if entry["cell_type"] == "markdown":
-                parts.append(text)
-                continue
-            parts.append(f"```python\n{text}\n```")
-            parts += [
-                _page_output(one, folder / f"{name}-{number}-{k}.png")
-                for k, one in enumerate(entry["outputs"])
-            ]
-        title, *rest = parts
+        for cell in notebook["cells"]:
+            text = "".join(cell["source"])
+            parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+            for number, output in enumerate(cell.get("outputs", ())):
+                picture = folder / f"{source.stem}-{cell['id']}-{number}.png"
+                parts.append(_page_output(output, picture))
+        heading, _, text = parts[0].partition("\n")
+        name = source.stem
         where = f"This page is a notebook: {{download}}`{name}.ipynb <../{name}.ipynb>`."
-        heading, _, text = title.partition("\n")
-        page = "\n\n".join([heading, where, text.strip(), *rest])
+        page = "\n\n".join([heading, where, text.strip(), *parts[1:]])
         (folder / f"{name}.md").write_text(page + "\n", encoding="utf-8")
 
 
 def _page_output(output: dict[str, Any], picture: Path) -> str:
-    if output["output_type"] == "stream":
-        return f"```text\n{''.join(output['text'])}```"
-    data = output["data"]
+    data = output.get("data", {})
     if "image/png" in data:
         picture.write_bytes(base64.b64decode(data["image/png"]))
         return f"![]({picture.name})"
     if "text/html" in data:
         return f"```{{raw}} html\n{''.join(data['text/html'])}\n```"
-    return f"```text\n{''.join(data['text/plain'])}\n```"
+    return f"```text\n{''.join(output.get('text') or data['text/plain']).rstrip()}\n```"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from lab.catalogue import STUDIES
 from lab.make import cells_of, make, write
 from lab.question import Final, late_tests
+from lab.question import complete as finished_runs
 from lab.scale import study_scale
 from lab.studies.compare import final_of, tell_apart
 from lab.studies.regimes import _within
@@ -150,3 +151,19 @@ def test_one_message_in_a_longer_airtime_is_not_ranked() -> None:
     assert "SlimFL" not in _ranking("cell", [together, rival], "1.0x")
     parts = reached("SlimFL (segments in turn)", 80.0, {0: 10, 1: 1, 2: 9})
     assert "highest mean is SlimFL (segments in turn)" in _ranking("cell", [parts, rival], "1.0x")
+
+
+def test_studies_that_read_one_run_to_different_ends_do_not_disturb_each_other() -> None:
+    """SlimFL in `cell` at rest is a run of both; the rivals read twice as many rounds."""
+    short = split_runs(STANDARD, "at rest", "per device, equal weights")
+    asked = {
+        cell.key: cell.rounds for cell in cells_of([STUDIES["split"], STUDIES["rivals"]], STANDARD)
+    }
+    assert STANDARD.rounds < STANDARD.rival_rounds
+    assert {asked[cell.key] for cell in short} == {STANDARD.rival_rounds}
+    lines = [SimpleNamespace(round=n) for n in range(1, STANDARD.rival_rounds + 1)]
+    whole = short[0].experiment.model_copy(update={"rounds": STANDARD.rival_rounds})
+    [read] = finished_runs(
+        {short[0]: RunRecord(Path("run"), whole, {}, cast(list, lines), [])}, short
+    )
+    assert len(read.lines) == read.experiment.rounds == STANDARD.rounds
