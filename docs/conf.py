@@ -37,7 +37,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(torch|numpy|np|nn|pandas|pydantic|pathlib|collections|typing|rich|types)\..*"),
     ("py:.*", r"(flwr|markupsafe|onnx|onnxruntime|psutil|ray|string)\..*"),
     ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table)"),
-    ("py:.*", r"(NoneType|Grid)"),
+    ("py:.*", r"(NoneType|Grid|array)"),
     ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
     ("py:.*", r"(Gt|(Min|Max)Len|AllowInfNan|_PydanticGeneralMetadata)"),  # and of a manifest's
