@@ -19,38 +19,6 @@ from slimfl.results.statistics import Paired, paired
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """The Vanilla FL runs of one seed, stopped in the last round that the budget pays in full."""
-
-    rounds: int
-    of_rounds: int
-    accuracy: dict[str, float]
-    """By the name of the width, a fraction of 1; the mean over the last tests until then, the same
-    share of the tests as SlimFL's final accuracy is the mean of."""
-
-
-def at_budget_of(slim: RunRecord, vanilla: Sequence[RunRecord]) -> Stopped | None:
-    """Stop one Vanilla FL run per width, all with the same seed, at SlimFL's transmit energy.
-
-    None if nothing was tested by then.
-    """
-    window = LAST / max(LAST, len(slim.evaluated))
-    budget = slim.rounds["sending_j"].sum() * (1 + 1e-9)
-    spent = [run.rounds["sending_j"] for run in vanilla]
-    together = pd.concat(spent, axis=1, join="inner").sum(axis=1)
-    affordable = int((together.cumsum() <= budget).sum())
-    # accuracy rises: a window as long as SlimFL's would reach further back in a shorter run
-    accuracy = {
-        width: reached["final"]
-        for run in vanilla
-        for width, reached in accuracy_over(run, affordable, window).items()
-    }
-    if not affordable or not accuracy:
-        return None
-    return Stopped(affordable, len(together), accuracy)
-
-
-@dataclass(frozen=True)
 class AtBudget:
     """SlimFL over its seeds, and the Vanilla FL runs that it replaces, at equal transmit energy."""
 
@@ -82,34 +50,55 @@ class AtBudget:
 def compare_at_budget(
     slim: Group, vanilla: Sequence[Group], name: str, scene: str
 ) -> AtBudget | None:
-    """The comparison over the seeds that all of them have; None if there is none."""
-    one_of = [{run.experiment.seed: run for run in group.runs} for group in vanilla]
-    stopped: dict[int, Stopped] = {}
-    own: dict[int, RunRecord] = {}
+    """The comparison over the seeds that all of them have; None if there is none.
+
+    Args:
+        slim: The runs of SlimFL.
+        vanilla: Those of Vanilla FL, one group per width.
+        name: What the groups of Vanilla FL are called together.
+        scene: The conditions that all share.
+    """
+    stopped = {}
     for run in slim.runs:
         seed = run.experiment.seed
-        if all(seed in runs for runs in one_of):
-            found = at_budget_of(run, [runs[seed] for runs in one_of])
-            if found is not None:
-                stopped[seed], own[seed] = found, run
+        same = [other for each in vanilla for other in each.runs if other.experiment.seed == seed]
+        found = _stopped(run, same) if len(same) == len(vanilla) else None
+        if found is not None:
+            stopped[seed] = found
     if not stopped:
         return None
-    final = {seed: accuracy_over(run, len(run.lines)) for seed, run in own.items()}
+    rounds = fmean(affordable for affordable, _, _ in stopped.values())
+    runs = {run.experiment.seed: run for run in slim.runs if run.experiment.seed in stopped}
+    final = {seed: accuracy_over(run, len(run.lines)) for seed, run in runs.items()}
+    _, of_rounds, widths = next(iter(stopped.values()))
     lead, reached = {}, {}
-    for width in next(iter(stopped.values())).accuracy:
+    for width in widths:
         ours = {s: 100 * a[width]["final"] for s, a in final.items() if width in a}
-        theirs = {s: 100 * each.accuracy[width] for s, each in stopped.items()}
+        theirs = {s: 100 * accuracy[width] for s, (_, _, accuracy) in stopped.items()}
         difference = paired(ours, theirs)
         if difference is not None:
-            lead[width] = difference
-            reached[width] = fmean(theirs.values()) / 100
-    return AtBudget(
-        slim=slim.name,
-        vanilla=name,
-        scene=scene,
-        energy_j=fmean(run.rounds["sending_j"].sum() for run in own.values()),
-        rounds=fmean(each.rounds for each in stopped.values()),
-        of_rounds=next(iter(stopped.values())).of_rounds,
-        reached=reached,
-        lead=lead,
-    )
+            lead[width], reached[width] = difference, fmean(theirs.values()) / 100
+    energy_j = fmean(run.rounds["sending_j"].sum() for run in runs.values())
+    return AtBudget(slim.name, name, scene, energy_j, rounds, of_rounds, reached, lead)
+
+
+def _stopped(
+    slim: RunRecord, vanilla: Sequence[RunRecord]
+) -> tuple[int, int, dict[str, float]] | None:
+    """The Vanilla FL runs of one seed, stopped in the last round that SlimFL's energy pays in full.
+
+    That round, the number of all rounds, and the accuracy by width: the mean over the last tests
+    until then, the same share of the tests as SlimFL's final accuracy is the mean of, as accuracy
+    rises. None if nothing was tested by then.
+    """
+    budget = slim.rounds["sending_j"].sum() * (1 + 1e-9)
+    spent = [run.rounds["sending_j"] for run in vanilla]
+    together = pd.concat(spent, axis=1, join="inner").sum(axis=1)
+    affordable = int((together.cumsum() <= budget).sum())
+    window = LAST / max(LAST, len(slim.evaluated))
+    accuracy = {
+        width: reached["final"]
+        for run in vanilla
+        for width, reached in accuracy_over(run, affordable, window).items()
+    }
+    return (affordable, len(together), accuracy) if affordable and accuracy else None

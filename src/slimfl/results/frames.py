@@ -28,11 +28,6 @@ _SEGMENTS = ("delivered", "bits_sent", "bits_decoded", "bits_dropped")
 _CIRCUMSTANCES = {"method", "seed", "engine", "device", "threads", "track", "callbacks", "data.dir"}
 
 
-def frame(rows: Any) -> pd.DataFrame:
-    """Rows as a data frame."""
-    return pd.DataFrame(rows)
-
-
 def round_rows(records: Sequence[RunRecord]) -> pd.DataFrame:
     """One row per round, with the method, the seed and other settings that differ."""
     parts = []

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from scipy.special import stdtr, stdtrit  # scipy.stats would take a second to import
+
 CONFIDENCE = 0.95
 #: With fewer seeds, a result is called preliminary.
 ENOUGH_SEEDS = 5
@@ -73,8 +75,6 @@ class Paired:
     @property
     def p_student(self) -> float | None:
         """Two-sided p value of Student's test; None without an error of the mean."""
-        from scipy.special import stdtr  # scipy.stats would take a second to import
-
         error = self._error
         if error is None:
             return None
@@ -227,6 +227,4 @@ def selection_fluctuation(probability: float, devices: int) -> float:
 
 def student_t(degrees: float, confidence: float = CONFIDENCE) -> float:
     """The two-sided quantile of Student's distribution."""
-    from scipy.special import stdtrit  # scipy.stats would take a second to import
-
     return float(stdtrit(degrees, (1 + confidence) / 2))

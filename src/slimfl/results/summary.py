@@ -135,6 +135,18 @@ class AveragedScore:
             f"of {self.name} reaches {reached}."
         )
 
+    @classmethod
+    def of(cls, members: Group) -> AveragedScore | None:
+        """The last tested mean of models of every seed; None if one has none."""
+        tested = [[x.averaged_accuracy or {} for x in run.lines] for run in members.runs]
+        last = [next(filter(None, reversed(scores)), None) for scores in tested]
+        known = [scores for scores in last if scores]
+        if len(known) < len(last):
+            return None
+        models = members.runs[0].experiment.federation.average_last or 0
+        accuracy = {width: fmean(scores[width] for scores in known) for width in known[0]}
+        return cls(members.name, members.scene, models, accuracy)
+
 
 #: In what methods can agree, and where a run's row has it.
 BUDGETS = {
@@ -157,20 +169,6 @@ def footing(rows: Sequence[GroupRow]) -> tuple[list[str], list[str]]:
     return equal, unequal
 
 
-def averaged_score(members: Group) -> AveragedScore | None:
-    """The last tested mean of models of every seed; None if one has none."""
-    tested = [[x for x in run.lines if x.averaged_accuracy] for run in members.runs]
-    if not tested or not all(tested):
-        return None
-    last = [lines[-1].averaged_accuracy or {} for lines in tested]
-    return AveragedScore(
-        members.name,
-        members.scene,
-        members.runs[0].experiment.federation.average_last or 0,
-        {width: fmean(each[width] for each in last) for width in last[0]},
-    )
-
-
 @dataclass(frozen=True)
 class Summary:
     """Every run, and every group of runs over its seeds."""
@@ -189,53 +187,35 @@ class Summary:
 def summarise(records: Iterable[RunRecord]) -> Summary:
     """The closing table, with a row for the sum of Vanilla FL if all widths were run."""
     groups = by_scene(group(records))
-    rows = [[run_summary(run) for run in each.runs] for each in groups]
-    joined = {part[-1].setting: part for part in _vanilla_sets(groups)}
+    rows = {id(each): [run_summary(run) for run in each.runs] for each in groups}
     runs: list[RunRow] = []
     table: list[GroupRow] = []
-    budgets: list[AtBudget] = []
-    for each, own in zip(groups, rows, strict=True):
-        runs += own
-        table.append(GroupRow(each.name, each.scene, each.method, False, own))
-        parts = joined.get(each.setting)
-        if not parts or parts[-1] is not each:
+    budgets: list[AtBudget | None] = []
+    for each in groups:
+        runs += rows[id(each)]
+        table.append(GroupRow(each.name, each.scene, each.method, False, rows[id(each)]))
+        widths = each.runs[0].experiment.model.widths
+        wanted, every = {vanilla_name(width) for width in widths}, vanilla_all_name(widths)
+        same = [other for other in groups if other.setting == each.setting]
+        parts = [other for other in same if other.method in wanted]
+        if len(parts) < len(wanted) or len(wanted) == 1 or parts[-1] is not each:
             continue
-        every = vanilla_all_name(each.runs[0].experiment.model.widths)
-        sums = _together([rows[groups.index(part)] for part in parts], every)
-        if sums:
+        by_seed = [{row["seed"]: row for row in rows[id(part)]} for part in parts]
+        common = [seed for seed in by_seed[0] if all(seed in one for one in by_seed)]
+        if common:
+            sums = [_added([one[seed] for one in by_seed], every) for seed in common]
             runs += sums
             name = each.name.replace(title(each.method), title(every), 1)
             table.append(GroupRow(name, each.scene, every, True, sums))
-            slims = (g for g in groups if g.method == "slimfl" and g.setting == each.setting)
-            found = (compare_at_budget(slim, parts, name, each.scene) for slim in slims)
-            budgets += [one for one in found if one is not None]
-    averaged = [score for each in groups if (score := averaged_score(each)) is not None]
-    return Summary(runs, table, budgets, averaged)
+            slims = (other for other in same if other.method == "slimfl")
+            budgets += [compare_at_budget(slim, parts, name, each.scene) for slim in slims]
+    averaged = map(AveragedScore.of, groups)
+    return Summary(runs, table, [*filter(None, budgets)], [*filter(None, averaged)])
 
 
 def summaries(records: Iterable[RunRecord]) -> list[RunRow]:
     """The rows of all runs as plain data, for `--json`."""
     return summarise(records).runs
-
-
-def _vanilla_sets(groups: list[Group]) -> list[list[Group]]:
-    """The Vanilla FL groups of each setting in which all widths were run."""
-    complete = []
-    for setting in dict.fromkeys(each.setting for each in groups):
-        same = [each for each in groups if each.setting == setting]
-        widths = same[0].runs[0].experiment.model.widths
-        wanted = {vanilla_name(width) for width in widths}
-        parts = [each for each in same if each.method in wanted]
-        if len(parts) == len(wanted) > 1:
-            complete.append(parts)
-    return complete
-
-
-def _together(parts: list[list[RunRow]], name: str) -> list[RunRow]:
-    """The runs of each seed as one row: all accuracies, and the sum of costs."""
-    by_seed = [{row["seed"]: row for row in rows} for rows in parts]
-    common = [row["seed"] for row in parts[0] if all(row["seed"] in rows for rows in by_seed)]
-    return [_added([rows[seed] for rows in by_seed], name) for seed in dict.fromkeys(common)]
 
 
 def _added(rows: list[RunRow], name: str) -> RunRow:

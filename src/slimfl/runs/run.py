@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pandas import DataFrame
 from safetensors.torch import save_file
 from torch import nn
 
@@ -25,7 +26,7 @@ from slimfl.methods.names import title
 from slimfl.nn import Vector
 from slimfl.nn.sub_network import standalone
 from slimfl.report.figures.runs import accuracy_figure
-from slimfl.results.frames import frame, round_rows, run_rows
+from slimfl.results.frames import round_rows, run_rows
 from slimfl.results.groups import channel_words
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import sending_energy_j
@@ -33,7 +34,6 @@ from slimfl.round import RoundRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 #: The final global model, flat, the network with it, and what gives the mean and the deviation by
 #: which its images are normalised.
@@ -160,7 +160,7 @@ class Run:
         Values per width are columns such as `accuracy_0.5x`, values per segment `delivered_1` and
         so on. Lists of devices become their lengths.
         """
-        return frame(round_rows([self.record]))
+        return round_rows([self.record])
 
     def plot(self) -> Figure:
         """Accuracy over the rounds, as a matplotlib figure."""
@@ -246,11 +246,11 @@ class Runs(Sequence[Run]):
     @property
     def rounds(self) -> DataFrame:
         """One row per run and round, with columns for settings that differ between the runs."""
-        return frame(round_rows(self._records))
+        return round_rows(self._records)
 
     def summary(self) -> DataFrame:
         """One row per run: the settings that differ, final accuracies, energy and airtime."""
-        return frame(run_rows(self._records))
+        return DataFrame(run_rows(self._records))
 
     def plot(self) -> Figure:
         """Accuracy over the rounds, by method; the band is from the lowest to the highest seed."""
