@@ -280,7 +280,7 @@ class Runs(Sequence[Run]):
 
 def _table(rows: list[dict[str, str]]) -> str:
     """An HTML table; everything is escaped, as names may come from a stranger's run folder."""
-    html: str = frame(rows).to_html(index=False, na_rep="")
+    html: str = DataFrame(rows).to_html(index=False, na_rep="")
     return html
 
 
