@@ -21,6 +21,7 @@ os.environ |= {
 import pytest
 import torch
 
+from tests.command import here  # noqa: F401, a fixture for all
 from tests.hand_made_runs import make_run, paper_runs  # noqa: F401, fixtures for all
 from tests.outcomes import absent, needed, shortened
 

@@ -9,52 +9,25 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy_names
+from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
-    from slimfl.data import Dataset
-    from slimfl.experiment import Data, Experiment, Federation, Model, Radio, Training
-    from slimfl.experiment.naming import trust
-    from slimfl.nn import slimmable
-    from slimfl.runs.api import compare, load, resume
-    from slimfl.runs.callbacks import Callback
-    from slimfl.runs.run import Run
+    from slimfl.data import Dataset as Dataset
+    from slimfl.experiment import Data as Data
+    from slimfl.experiment import Experiment as Experiment
+    from slimfl.experiment import Federation as Federation
+    from slimfl.experiment import Model as Model
+    from slimfl.experiment import Radio as Radio
+    from slimfl.experiment import Training as Training
+    from slimfl.experiment.naming import trust as trust
+    from slimfl.nn import slimmable as slimmable
+    from slimfl.runs.api import compare as compare
+    from slimfl.runs.api import load as load
+    from slimfl.runs.api import resume as resume
+    from slimfl.runs.callbacks import Callback as Callback
+    from slimfl.runs.run import Run as Run
 else:
     # `slimfl --help` must not wait for torch
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "slimfl.runs.api": ["compare", "load", "resume"],
-            "slimfl.experiment": [
-                "Data",
-                "Experiment",
-                "Federation",
-                "Model",
-                "Radio",
-                "Training",
-            ],
-            "slimfl.data": ["Dataset"],
-            "slimfl.runs.callbacks": ["Callback"],
-            "slimfl.experiment.naming": ["trust"],
-            "slimfl.nn": ["slimmable"],
-            "slimfl.runs.run": ["Run"],
-        },
-        ["data", "devices", "errors", "experiment", "methods", "nn", "radio", "round", "training"],
-    )
-
-__all__ = [
-    "Callback",
-    "Data",
-    "Dataset",
-    "Experiment",
-    "Federation",
-    "Model",
-    "Radio",
-    "Run",
-    "Training",
-    "compare",
-    "load",
-    "resume",
-    "slimmable",
-    "trust",
-]
+    packages = ("data", "devices", "errors", "experiment", "methods", "nn", "radio", "round",
+                "training")  # fmt: skip
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__, packages)

@@ -7,14 +7,14 @@ importing the module would replace the function in the package.
 
 import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 
-def lazy(
-    package: str, file: str
+def public_names(
+    package: str, file: str, packages: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """The `__getattr__`, the `__dir__` and the `__all__` of a package.
 
@@ -23,29 +23,19 @@ def lazy(
         if TYPE_CHECKING:
             from slimfl.nn.adapt import slimmable as slimmable
         else:
-            __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+            __getattr__, __dir__, __all__ = public_names(__name__, __file__)
 
     Args:
         package: The package's `__name__`.
         file: Its `__file__`, which is read.
+        packages: Those inside it that it offers, too.
     """
-    names: dict[str, list[str]] = {}
+    homes: dict[str, str] = {}
     for block in ast.parse(Path(file).read_text(encoding="utf-8")).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for found in block.body:
                 if isinstance(found, ast.ImportFrom) and found.module:
-                    names.setdefault(found.module, []).extend(one.name for one in found.names)
-    return *lazy_names(package, names), sorted(name for listed in names.values() for name in listed)
-
-
-def lazy_names(
-    package: str, names: Mapping[str, Sequence[str]], packages: Sequence[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a package, given the public names of each module.
-
-    `packages` are those inside it that it offers, too.
-    """
-    homes = {name: module for module, listed in names.items() for name in listed}
+                    homes |= {one.name: found.module for one in found.names}
 
     def first_use(name: str) -> Any:
         if name in homes:
@@ -58,4 +48,4 @@ def lazy_names(
         # for the completion of names in a notebook
         return sorted({*vars(sys.modules[package]), *homes, *packages})
 
-    return first_use, listed_names
+    return first_use, listed_names, sorted(homes)

@@ -1,24 +1,36 @@
-"""The command, called in the test's own process."""
+"""A module that leaves a trace when it is imported."""
 
-import os
 import sys
+import textwrap
 
 import pytest
 
-from slimfl.cli import main
+NETWORKS = """
+    from pathlib import Path
+    from torch import nn
+    from slimfl.nn import slimmable
+    with Path({marker!r}).open("a") as file:
+        file.write("imported\\n")
+
+    def small(in_channels, classes, hidden=4):
+        return slimmable(nn.Sequential(
+            nn.Conv2d(in_channels, hidden, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+            nn.Linear(hidden, classes),
+        ))
+"""
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in an empty folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SLIMFL_TRUST", raising=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert "SLIMFL_TRUST" not in os.environ  # trust ends with the command
-        return ended.value.code, *capsys.readouterr()
-
-    return call
+def marker(tmp_path, monkeypatch):
+    """Is there once the module `shared.networks` was imported."""
+    marker = tmp_path / "marker"
+    package = tmp_path / "python" / "shared"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    code = textwrap.dedent(NETWORKS.format(marker=str(marker)))
+    (package / "networks.py").write_text(code)
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))  # for worker processes
+    yield marker
+    for name in ("shared", "shared.networks"):
+        sys.modules.pop(name, None)

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -107,43 +106,19 @@ def test_wrong_requests_end_with_one_sentence(here, finished, tmp_path):
     assert not (run / "export").exists()
 
 
-@pytest.fixture
-def marker(tmp_path, monkeypatch):
-    """Is there once the module `lent.networks` was imported."""
-    marker = tmp_path / "marker"
-    package = tmp_path / "python" / "lent"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    code = f"""
-        from pathlib import Path
-        from torch import nn
-        from slimfl.nn import slimmable
-        Path({str(marker)!r}).touch()
-
-        def small(in_channels, classes):
-            return slimmable(nn.Sequential(
-                nn.Conv2d(in_channels, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                nn.Linear(4, classes),
-            ))
-    """
-    (package / "networks.py").write_text(textwrap.dedent(code))
-    monkeypatch.syspath_prepend(package.parent)
-    yield marker
-    for name in ("lent", "lent.networks"):
-        sys.modules.pop(name, None)
-
-
 def test_the_code_that_a_folder_names_runs_only_if_trusted(here, marker, tmp_path):
-    name = "lent.networks:small"
+    name = "shared.networks:small"
     trusted = {"trust": [name.partition(":")[0]]}
     finished = asking.run(out=tmp_path / "run", model__name=name, **SMALL, **trusted)
     marker.unlink()
-    for module in ("lent", "lent.networks"):
+    for module in ("shared", "shared.networks"):
         sys.modules.pop(module)
-    refused(here("export", finished.folder, "--format", "safetensors"), "--trust lent.networks")
-    refused(here("pick", finished.folder, "--max-macs", "1e9"), "--trust lent.networks")
+    refused(here("export", finished.folder, "--format", "safetensors"), "--trust shared.networks")
+    refused(here("pick", finished.folder, "--max-macs", "1e9"), "--trust shared.networks")
     assert not marker.exists()
-    answer = here("export", finished.folder, "--format", "safetensors", "--trust", "lent", "--json")
+    answer = here(
+        "export", finished.folder, "--format", "safetensors", "--trust", "shared", "--json"
+    )
     assert answer[0] == 0, answer
     assert marker.exists()
     models = json.loads(answer[1])["manifest"]["models"]

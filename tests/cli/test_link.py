@@ -1,32 +1,15 @@
 """`slimfl link` for every model of the radio."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from slimfl.cli.app import main
-
 RATIO = 10 ** ((-40 - 23) / 10) * 100**2.5
 TARGET = 2**1.5 - 1
 #: Thresholds of 0.8/0.2 and of everything in one message, at the noise of the poor channel.
 NEEDED = (RATIO * TARGET / (0.8 - 0.2 * TARGET), RATIO * TARGET / 0.2, RATIO * 7)
-
-
-@pytest.fixture
-def here(monkeypatch, capsys, tmp_path):
-    """Run a command in this process, in an empty folder: (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["slimfl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 def keys(*pairs):
@@ -140,9 +123,6 @@ WRONG = {
     "unknown key": (keys("fadign=rician"), "radio.fading"),
     "another section": (["--set", "data.alpha=1"], "leave out data.alpha"),
     "no key": (["--set", "rician"], "key=value"),
-    "m": (keys("fading=nakagami", "nakagami_m=0.4"), "nakagami_m"),
-    "nan": (keys("fading=rician", "rician_k_db=nan"), "rician_k_db"),
-    "correlation": (keys("fading_process=ar1", "fading_correlation=1.5"), "fading_correlation"),
     "residual": (keys("residual_interference=0.5"), "residual interference"),
     "length": (keys("decoder=normal"), "codeword_symbols"),
     "sizes in turn": (keys("multiplexing=orthogonal-airtime"), "sizes of the segments"),
@@ -158,12 +138,10 @@ WRONG = {
     "table": (keys("decoder=table", "decoder_table=[[0,0.1,0.1],[9,1,1]]"), "radio.decoder"),
     "adaptive": (keys("model=rate-adaptive"), "radio.model"),
     "own": (keys("model=os:system"), "radio.model"),
-    "counts": ([*keys("split=[0.8,0.2]"), "--segments", "3"], "widths"),
     "widths": (["--set", "model.widths=[0.5,1.0]", "--segments", "3"], "widths"),
     "a number for a section": (["--set", "radio=3"], "radio"),
     "a number for the model": (["--set", "model=3"], "model"),
     "no file": (["missing.toml"], "missing.toml"),
-    "a folder": (["."], "."),
     "no slider": ([*keys("shadowing_db=4"), "--explore"], "no slider for radio.shadowing_db"),
     "six segments": (["--segments", "6", "--explore"], "at most 5"),
     "rates on the page": (["--spectral-efficiency", "1,2", "--explore"], "one rate"),

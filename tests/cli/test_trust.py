@@ -15,6 +15,7 @@ import slimfl
 from slimfl.errors import RequestError
 from slimfl.experiment import build, dump
 from tests import asking
+from tests.cli.conftest import NETWORKS
 
 SMALL = {
     "rounds": 2,
@@ -22,36 +23,6 @@ SMALL = {
     "training": {"steps": 2},
     "federation": {"devices": 2},
 }
-
-NETWORKS = """
-    from pathlib import Path
-    from torch import nn
-    from slimfl.nn import slimmable
-    with Path({marker!r}).open("a") as file:
-        file.write("imported\\n")
-
-    def small(in_channels, classes, hidden=4):
-        return slimmable(nn.Sequential(
-            nn.Conv2d(in_channels, hidden, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-            nn.Linear(hidden, classes),
-        ))
-"""
-
-
-@pytest.fixture
-def marker(tmp_path, monkeypatch):
-    """Is there once the module `shared.networks` was imported."""
-    marker = tmp_path / "marker"
-    package = tmp_path / "python" / "shared"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    code = textwrap.dedent(NETWORKS.format(marker=str(marker)))
-    (package / "networks.py").write_text(code)
-    monkeypatch.syspath_prepend(package.parent)
-    monkeypatch.setenv("PYTHONPATH", str(package.parent))  # for worker processes
-    yield marker
-    for name in ("shared", "shared.networks"):
-        sys.modules.pop(name, None)
 
 
 def experiment(name, options=None):

@@ -87,22 +87,6 @@ def command(here, words):
     raise RequestError(error.removeprefix("slimfl: ").rstrip("\n"))
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """Run the command in an empty folder."""
-    from slimfl.cli import main
-
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["slimfl", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return call
-
-
 def refusals(values, here, folder):
     found = set()
     for way in WAYS:

@@ -54,18 +54,6 @@ def test_a_mistyped_key_is_refused_with_the_key_that_was_meant(key):
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("noise_dbm", "radio.noise_dbm"),
-        ("radio.alpha", "data.alpha"),
-        ("federation.min_sample", "data.min_samples"),
-    ],
-)
-def test_a_key_in_the_wrong_section_is_refused_with_its_right_place(given, meant):
-    assert f"'{meant}'" in refusal(nested(given, 1))
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
         ("trainning", "training"),
         ("raido", "radio"),
         ("modle", "model"),
@@ -98,99 +86,58 @@ def test_known_keys_are_those_of_a_dumped_experiment_and_the_absent_ones():
 # wrong values: each row is the key, a wrong value, and a word that the sentence must have
 
 WRONG = [
+    # one per kind of number: its bounds, not finite, no number, a list of them, a table
     ("data.alpha", 0, "greater than 0"),
-    ("data.alpha", -1.5, "greater than 0"),
     ("data.alpha", NAN, "finite"),
-    ("data.alpha", math.inf, "finite"),
     ("data.alpha", "a lot", "number"),
     ("data.alpha", [1.0], "number"),
     ("data.alpha", {"x": 1}, "number"),
+    ("data.alpha", 1e-320, "at least"),  # a formula would overflow
+    ("federation.dropout", 1, "less than 1"),
+    ("radio.noise_dbm", 1e308, "300"),
+    ("rounds", 0, "1"),
+    ("rounds", 2.5, "integer"),
+    ("seed", 2**63, "64 bits"),
+    ("federation.devices", 10**9, "1000000"),  # memory would not do
+    # one per kind of word
     ("data.partition", "random", "dirichlet, dirichlet-equal, iid, shards"),
-    ("data.min_samples", 0, "1"),
-    ("data.train_samples", 1.5, "integer"),
-    ("data.dir", 5, "path"),
-    ("model.widths", [1.0, 0.5], "ascending"),
-    ("model.widths", [0.5, 0.5, 1.0], "ascending"),
-    ("model.widths", [0.0, 1.0], "positive"),
-    ("model.widths", [-0.5, 1.0], "positive"),
-    ("model.widths", [], "ascending"),
-    ("model.widths", [0.5], "1.0"),
-    ("model.widths", [0.5, 1.0, 1.5], "1.0"),
-    ("model.widths", [NAN, 1.0], "finite"),
-    ("model.widths", ["half", 1.0], "number"),
-    ("model.widths", 0.5, "0.5"),
-    ("model.options", 3, "3"),
-    ("training.weights", [1.0], "2"),
-    ("training.weights", [0.2, 0.3, 0.5], "3 values for 2 widths"),
-    ("training.weights", [0.5, 0], "greater than 0"),
-    ("training.weights", [NAN, 0.5], "finite"),
-    ("training.weights", 0.5, "0.5"),
-    ("training.optimiser", "lbfgs", "adam, sgd"),
     ("training.optimiser", 3, "adam"),
-    ("training.learning_rate", 0, "greater than 0"),
-    ("training.momentum", 1, "less than 1"),
     ("training.nesterov", "maybe", "boolean"),
-    ("training.betas", [0.9], "0.9"),
-    ("training.betas", [0.9, 0.99, 0.999], "2"),
-    ("training.betas", [0.9, 1.5], "less than"),
-    ("training.batch_size", 0, "1"),
+    ("radio.accounting", "mine", "true, paper"),
     ("radio.channel", "godo", "good, poor"),
     ("radio.channel", "custom", "noise_dbm"),
     ("radio.channel", 7, "good, poor"),
-    ("radio.noise_dbm", NAN, "finite"),
-    ("radio.noise_dbm", "loud", "number"),
-    ("radio.split", [0.8, 0.3], "sum to 1"),
-    ("radio.split", [0.7, 0.2], "sum to 1"),
-    ("radio.split", [0.5, 0.3, 0.2], "3 values for 2 widths"),
-    ("radio.split", "best", "optimal"),
-    ("radio.split", 0.8, "list"),  # the paper's lambda; the sentence must tell how to write it
-    ("radio.spectral_efficiency", 0, "greater than 0"),
-    ("radio.spectral_efficiency", "fast", "number"),
-    ("radio.spectral_efficiency", [1.5, 1.5, 1.5], "3 values for 2 widths"),
-    ("radio.path_loss_exponent", 1.9, "2"),
-    ("radio.accounting", "mine", "true, paper"),
-    ("federation.devices", 0, "1"),
-    ("federation.devices", "many", "integer"),
-    ("federation.participation", 0, "greater than 0"),
-    ("federation.participation", 1.01, "1"),
-    ("federation.dropout", 1, "less than 1"),
-    ("federation.missing", "drop", "keep, zero"),
-    ("rounds", 0, "1"),
-    ("rounds", 2.5, "integer"),
-    ("seed", -1, "0"),
-    ("seed", "lucky", "integer"),
     ("method", 3, "string"),
-    ("engine", "gpu", "auto, torch, native"),
-    ("track", ["excel"], "tensorboard"),
-    ("track", "wandb", "wandb"),
-    # far outside of what makes sense: a formula would overflow, or memory would not do
-    ("data.alpha", 1e-320, "at least"),
+    ("data.dir", 5, "path"),
     ("data.dataset", "x" * 5000, "characters"),
     ("data.dataset", "a\0b", "control characters"),
-    ("data.dataset", "\x1b[2J", "control characters"),
     ("data.dataset", "\udc80", "Unicode"),
+    # one per kind of list
+    ("model.widths", [1.0, 0.5], "ascending"),
+    ("model.widths", [0.0, 1.0], "positive"),
+    ("model.widths", [], "ascending"),
+    ("model.widths", [0.5], "1.0"),
+    ("model.widths", ["half", 1.0], "number"),
+    ("model.widths", 0.5, "0.5"),
     ("model.widths", [1e-9, 1.0], "0.001"),
     ("model.widths", [k / 100 for k in range(1, 101)], "at most 32"),
+    ("training.weights", [0.2, 0.3, 0.5], "3 values for 2 widths"),
+    ("training.weights", [NAN, 0.5], "finite"),
+    ("training.betas", [0.9], "0.9"),
+    ("training.betas", [0.9, 0.99, 0.999], "2"),
+    ("training.betas", [0.9, 1.0], "less than"),  # torch would raise in the middle of a run
+    ("radio.split", [0.8, 0.3], "sum to 1"),
+    ("radio.split", [1.2, -0.2], "greater than 0"),  # the number is blamed, not the list
+    ("radio.split", "best", "optimal"),
+    ("radio.split", 0.8, "list"),  # the paper's lambda; the sentence must tell how to write it
+    ("radio.spectral_efficiency", "fast", "number"),
+    ("radio.spectral_efficiency", [1.5, 1.5, 1.5], "3 values for 2 widths"),
+    ("track", ["excel"], "tensorboard"),
+    ("track", "wandb", "wandb"),
+    # options of a part
+    ("model.options", 3, "3"),
     ("model.options", {"a": [[[[[[[[[1]]]]]]]]]}, "nested too deeply"),
     ("model.options", {"a": 10**400}, "64 bits"),
-    ("training.learning_rate", 1e-320, "at least"),
-    ("training.batch_size", 10**12, "1000000000"),
-    ("training.epochs", 10**6, "10000"),
-    ("radio.noise_dbm", 1e308, "300"),
-    ("radio.power_dbm", -1e308, "-300"),
-    ("radio.implementation_loss_db", 1e6, "100"),
-    ("radio.distance_m", 1e300, "1000000000"),
-    ("radio.path_loss_exponent", 500, "10"),
-    ("radio.bandwidth_hz", 1e-300, "at least"),
-    ("radio.spectral_efficiency", 1e6, "100"),
-    ("radio.bits_per_parameter", 1e300, "1000000"),
-    ("federation.devices", 10**9, "1000000"),
-    ("privacy.delta", 1e-320, "at least"),
-    ("privacy.clip_norm", 1e-320, "at least"),
-    ("flower.wait_s", 1e300, "10000000"),
-    ("seed", 2**63, "64 bits"),
-    ("rounds", 10**12, "10000000"),
-    ("threads", 2000, "1024"),
 ]
 
 
@@ -218,22 +165,6 @@ def test_a_section_that_is_given_a_single_value_is_refused_by_name(section, valu
 @pytest.mark.parametrize("value", [[1], {}, ["good", "poor"]])
 def test_a_channel_that_is_no_name_is_refused_and_does_not_crash(value):
     assert "channel" in refusal({"radio": {"channel": value}})
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("radio.split", [1.2, -0.2]), ("radio.spectral_efficiency", [1.5, 0])],
-)
-def test_a_wrong_number_in_a_list_is_blamed_not_the_list(key, value):
-    """A list is welcome there; the sentence must not ask for something else instead."""
-    message = refusal(nested(key, value))
-    assert "greater than 0" in message or "positive" in message
-
-
-@pytest.mark.parametrize("beta", [1.0, -0.1])
-def test_adam_gets_no_beta_that_torch_refuses(beta):
-    """Torch wants 0 <= beta < 1 and would raise in the middle of a run."""
-    assert "betas" in refusal({"training": {"betas": [0.9, beta]}})
 
 
 @pytest.mark.parametrize("key", ["rounds", "federation.devices", "data.alpha", "radio.noise_dbm"])
@@ -477,33 +408,6 @@ def test_channel_and_noise_agree_whichever_is_given(radio, channel, noise_dbm):
 
 def test_the_presets_are_the_calibrated_ones():
     assert CHANNELS == {"good": -51.0, "poor": -40.0}
-
-
-@pytest.mark.parametrize("before", [-40.0, -51.0, -45.5])
-@pytest.mark.parametrize(
-    ("override", "channel", "noise_dbm"),
-    [
-        ("radio.channel=good", "good", -51.0),
-        ("radio.channel=poor", "poor", -40.0),
-        ("radio.noise_dbm=-51", "good", -51.0),
-        ("radio.noise_dbm=-33", "custom", -33.0),
-    ],
-)
-def test_an_override_of_a_dumped_channel_takes_effect(
-    tmp_path, before, override, channel, noise_dbm
-):
-    """A dump holds both the channel's name and its noise; naming one must replace the other."""
-    file = tmp_path / "experiment.toml"
-    file.write_text(dump(build({"radio": {"noise_dbm": before}})))
-    (experiment,) = load(file, overrides=[override])
-    assert (experiment.radio.channel, experiment.radio.noise) == (channel, noise_dbm)
-
-
-def test_a_channel_keyword_overrides_a_dumped_noise(tmp_path):
-    file = tmp_path / "experiment.toml"
-    file.write_text(dump(build({})))
-    (experiment,) = load(file, radio__channel="good")
-    assert experiment.radio.noise == -51.0
 
 
 # local work

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slimfl.cli.output import Answer, remark
+from slimfl.cli.output import Reply, remark
 from slimfl.errors import Interrupted, RequestError
 from slimfl.experiment import Experiment
 from slimfl.experiment.naming import trusted
@@ -35,7 +35,7 @@ def started(
     superlink: str | None,
     certificates: Path | None,
     on: str | None,
-) -> Answer:
+) -> Reply:
     """Begin the runs of a request, or go on with them, and report.
 
     Args:
@@ -77,7 +77,7 @@ def resumed(
     superlink: str | None,
     certificates: Path | None,
     on: str | None,
-) -> Answer:
+) -> Reply:
     """Bring the runs in a folder to their end and report; for most arguments see `started`.
 
     Args:
@@ -193,10 +193,10 @@ def _carry_out(
                 carry_out(RunFolder.open(job.folder), superlink, shown(number))
 
 
-def _closed(group: Path, runs: Sequence[Path]) -> Answer:
+def _closed(group: Path, runs: Sequence[Path]) -> Reply:
     records = find(runs)
     report = write_report(records, group / "report.html")
-    return Answer(
+    return Reply(
         {"runs": summaries(records), "report": report},
         console_tables(records),
         [f"report: {report}"],

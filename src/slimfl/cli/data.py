@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from slimfl.cli.output import Answer, check_writable, finite, table
+from slimfl.cli.output import Reply, check_writable, finite, table
 from slimfl.cli.settings import DataDir, Set, Source, Trust, allow, command, described
 from slimfl.data import SOURCES, load, load_section, locate, partition
 from slimfl.devices import write_devices
@@ -37,18 +37,18 @@ def how_to_fetch(name: str) -> str:
 
 
 @command()
-def list_() -> Answer:
+def list_() -> Reply:
     """List the datasets known by name and where they are."""
     found = {"synthetic": "made on the spot", **places()}
     rows = [{"dataset": name, "files": at or how_to_fetch(name)} for name, at in found.items()]
-    return Answer(found, [table(rows)])
+    return Reply(found, [table(rows)])
 
 
 @command()
 def fetch(
     name: Annotated[str, typer.Argument(help="fashion-mnist or mnist.")] = "fashion-mnist",
     data_dir: DataDir = None,
-) -> Answer:
+) -> Reply:
     """Find or download a dataset and verify its checksums."""
     if name not in SOURCES:
         raise RequestError(f"there is no dataset {name!r} to download; choose {', '.join(SOURCES)}")
@@ -56,7 +56,7 @@ def fetch(
     counts = {"train": len(found.train), "test": len(found.test)}
     words = f"{counts['train']:,} + {counts['test']:,} samples in {folder}, verified"
     document = {"dataset": name, "folder": folder, **counts, "sha256": found.checksum}
-    return Answer(document, [f"{name}: {words}"])
+    return Reply(document, [f"{name}: {words}"])
 
 
 @command(
@@ -67,7 +67,7 @@ def show_partition(
     experiment: Source = None,
     out: Annotated[Path, typer.Option(help="File for the figure.")] = Path("figures/partition.png"),
     set_: Set = None,
-) -> Answer:
+) -> Reply:
     """Draw how many samples of each class every device holds.
 
     This is the paper's figure 3.
@@ -86,7 +86,7 @@ def show_partition(
         for device, row in enumerate(counts)
     ]
     document = {"class_counts": counts, "figure": figure}
-    return Answer(document, [table(rows, title)], [f"figure: {figure}"])
+    return Reply(document, [table(rows, title)], [f"figure: {figure}"])
 
 
 @command("population.preset", "federation.devices", "method", "seed")
@@ -103,7 +103,7 @@ def show_population(
         Path | None, typer.Option(help="File for the table of devices.", show_default="none")
     ] = None,
     trust: Trust = None,
-) -> Answer:
+) -> Reply:
     """Show where the devices are and how often each would be heard."""
     allow(trust)
     one = described(experiment, set_)
@@ -132,7 +132,7 @@ def show_population(
         f"with {one.method}, one line per segment"
     )
     shown = table(list(map(_row, classes)), f"{count:,} devices", caption)
-    return Answer(document, [shown], [f"written: {path}" for path in (out, csv) if path])
+    return Reply(document, [shown], [f"written: {path}" for path in (out, csv) if path])
 
 
 #: Columns of a population that a class spreads over, with their headings and units in the table.

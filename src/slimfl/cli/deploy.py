@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slimfl.cli.output import Answer, table
+from slimfl.cli.output import Reply, table
 from slimfl.cli.settings import command
 from slimfl.errors import RequestError
 from slimfl.extras import why_not_deploy
@@ -52,7 +52,7 @@ def init(
             show_default="set on each device",
         ),
     ] = None,
-) -> Answer:
+) -> Reply:
     """Write certificates, node keys, configurations and start scripts."""
     _check_extra()
     from slimfl.flower.kit import lay_out
@@ -72,7 +72,7 @@ def init(
         f"To run it on this machine: slimfl deploy up {folder}. To run it on separate machines, "
         "copy server/ and each device-*/ to its machine; see docs/deployment.md."
     )
-    return Answer({"kit": kit.path, "address": kit.address, "devices": devices}, (), [way_on])
+    return Reply({"kit": kit.path, "address": kit.address, "devices": devices}, (), [way_on])
 
 
 @command()
@@ -81,7 +81,7 @@ def up(
     server_only: Annotated[
         bool, typer.Option("--server-only", help="Start only the server, and register the devices.")
     ] = False,
-) -> Answer:
+) -> Reply:
     """Start the server and the devices on this machine.
 
     Returns when all of them are running.
@@ -92,13 +92,13 @@ def up(
 
 
 @command()
-def status(folder: Folder) -> Answer:
+def status(folder: Folder) -> Reply:
     """Show local processes and the devices that the server sees."""
     return _state(_federation(folder))
 
 
 @command()
-def down(folder: Folder) -> Answer:
+def down(folder: Folder) -> Reply:
     """Stop all processes of the kit on this machine."""
     federation = _federation(folder)
     federation.down()
@@ -106,7 +106,7 @@ def down(folder: Folder) -> Answer:
 
 
 @command()
-def register(folder: Folder) -> Answer:
+def register(folder: Folder) -> Reply:
     """Register the keys of all devices with a running server.
 
     Use it for a server that `slimfl deploy up` did not start.
@@ -120,7 +120,7 @@ def register(folder: Folder) -> Answer:
 def revoke(
     folder: Folder,
     device: Annotated[int, typer.Argument(help="The number of the device.", min=0)],
-) -> Answer:
+) -> Reply:
     """Revoke the key of a device; the server refuses it from now on."""
     federation = _federation(folder)
     federation.revoke(device)
@@ -141,8 +141,8 @@ def _federation(folder: Path) -> "Federation":
     return Federation(Kit.open(folder))
 
 
-def _state(federation: "Federation") -> Answer:
+def _state(federation: "Federation") -> Reply:
     found, address = federation.status(), federation.kit.address
     rows = [{"": r["name"], "state": r["state"], "process": str(r["pid"] or "")} for r in found]
     document = {"address": address, "processes": found}
-    return Answer(document, [table(rows, f"SuperLink at {address}")])
+    return Reply(document, [table(rows, f"SuperLink at {address}")])

@@ -8,7 +8,7 @@ from importlib.metadata import version
 import torch
 
 from slimfl.cli.data import how_to_fetch, places
-from slimfl.cli.output import Answer, table
+from slimfl.cli.output import Reply, table
 from slimfl.cli.settings import command
 from slimfl.engines.machine import available_cores, tune_allocator
 from slimfl.engines.native_engine import native_module
@@ -29,7 +29,7 @@ EXTRAS = {
 
 
 @command()
-def doctor() -> Answer:
+def doctor() -> Reply:
     """Check the engines, data, extras and disk of this machine.
 
     Says what is missing and how to get it.
@@ -77,4 +77,4 @@ def doctor() -> Answer:
     rows = [{"": "ok" if each["ok"] else "no", **each} for each in findings]
     for row in rows:
         del row["ok"]
-    return Answer({"findings": findings}, [table(rows)])
+    return Reply({"findings": findings}, [table(rows)])

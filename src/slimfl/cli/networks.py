@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slimfl import nn
-from slimfl.cli.output import Answer, floats, table
+from slimfl.cli.output import Reply, floats, table
 from slimfl.cli.settings import DataDir, Set, Speed, Trust, allow, command, described
 from slimfl.errors import RequestError
 from slimfl.export import exporting
@@ -34,7 +34,7 @@ def cost(
     ],
     image: Annotated[str, typer.Option(help="Channels, rows and columns of an image.")] = "1,28,28",
     set_: Set = None,
-) -> Answer:
+) -> Reply:
     """Count parameters, multiply-adds and bits per width.
 
     For the paper's network, the table also shows the paper's numbers.
@@ -55,7 +55,7 @@ def cost(
             rows.append({**dict.fromkeys(row), **paper[row["width"]], "width": "paper"})
     shown = [{name.replace("_", "\n", 1): number for name, number in row.items()} for row in rows]
     document = [{**asdict(row), "paper": paper.get(row.width)} for row in costs]
-    return Answer(
+    return Reply(
         {"model": model, "widths": document},
         [table(shown, f"{model}, images {' x '.join(map(str, shape))}")],
     )
@@ -99,7 +99,7 @@ def export(
     ] = None,
     data_dir: DataDir = None,
     trust: Trust = None,
-) -> Answer:
+) -> Reply:
     """Write each width as a file that works without slimfl."""
     allow(trust)
     folder = out or run / "export"
@@ -135,7 +135,7 @@ def export(
     ]
     title = f"{manifest.model}, round {manifest.run.round}"
     caption = f"energy: preset {manifest.energy.preset}, a convention, not a measurement"
-    return Answer(
+    return Reply(
         {"folder": folder, "manifest": manifest.as_json()},
         [table(rows, title, caption)],
         [*differing, f"export: {folder}"],

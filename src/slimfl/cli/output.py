@@ -34,7 +34,7 @@ NO_NUMBERS = ("infinite", "unlimited", "unknown")
 LABEL, NO_SCREEN = 16, 110
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What a command found: a document for programs, or what people read."""
 
     document: Any
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     """Lines beside the result, on standard error."""
 
 
-def give(answer: Answer) -> None:
+def give(answer: Reply) -> None:
     """Print an answer as the command was asked to."""
     if wants_json():
         show_json(answer.document)

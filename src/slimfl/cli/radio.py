@@ -11,7 +11,7 @@ from rich.text import Text
 
 from slimfl import experiment as config
 from slimfl import radio
-from slimfl.cli.output import Answer, finite, floats, table
+from slimfl.cli.output import Reply, finite, floats, table
 from slimfl.cli.settings import Set, Source, command
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
@@ -85,7 +85,7 @@ def link(
         bool, typer.Option("--explore", help="Write one page with sliders instead: link.html.")
     ] = False,
     set_: Set = None,
-) -> Answer:
+) -> Reply:
     """Say what a channel lets through, and which method suits it.
 
     Prints thresholds, decoding probabilities and the best power split. Only the radio section and
@@ -104,7 +104,7 @@ def link(
         )
 
         page = str(write_link_page(section, count, devices, out / "link.html"))
-        return Answer({"page": page}, [f"Open {page} in a browser."])
+        return Reply({"page": page}, [f"Open {page} in a browser."])
     section = _with_sizes(section, widths)
     rates, links = radio.segment_rates(section, count), radio.possible_links(section)
     ratio = _mean_ratio(links)
@@ -157,7 +157,7 @@ def link(
         "draws": draws,
         "figures": _draw(section, widths, devices, out),
     }
-    return Answer(document, _words(document), [f"figures: {', '.join(document['figures'])}"])
+    return Reply(document, _words(document), [f"figures: {', '.join(document['figures'])}"])
 
 
 def _refuse_what_is_no_single_link(section: RadioSection) -> None:
@@ -319,7 +319,7 @@ def bound(
     rounds: Annotated[int, typer.Option(help="Number of rounds.", min=1, max=10_000_000)] = 1000,
     out: Out = Path("figures"),
     set_: Set = None,
-) -> Answer:
+) -> Reply:
     """Compute theorem 1's bound on the optimality gap.
 
     Shows the paper's bound and a sharper one.
@@ -379,4 +379,4 @@ def bound(
         table(rows, "Theorem 1: E[F] - F* after t rounds is at most"),
         f"B = {paper} (paper, lemma 1), {sharp} (sharper, K = {devices}); p = {reach}",
     ]
-    return Answer(document, shown, [f"figure: {figure}"])
+    return Reply(document, shown, [f"figure: {figure}"])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Answer, show_json, table
+from slimfl.cli.output import Reply, show_json, table
 from slimfl.cli.settings import command
 from slimfl.errors import RequestError
 from slimfl.experiment.keys import KeySection, reference, schema
@@ -32,7 +32,7 @@ def keys(
             "slimfl keys --schema > experiment.schema.json.",
         ),
     ] = False,
-) -> Answer | None:
+) -> Reply | None:
     """List the keys of an experiment with their values and defaults.
 
     A key is set in a TOML file or with --set KEY=VALUE; several values are one run each.
@@ -56,7 +56,7 @@ def keys(
                 "meaning": _plain(key.meaning),
             })  # fmt: skip
         tables.append(table(rows, f"{section.name}: {_plain(section.meaning)}"))
-    return Answer({"keys": entries}, tables)
+    return Reply({"keys": entries}, tables)
 
 
 def _plain(markdown: str) -> str:

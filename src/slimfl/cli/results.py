@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from slimfl.cli.output import Answer, check_writable, give, wants_json
+from slimfl.cli.output import Reply, check_writable, give, wants_json
 from slimfl.cli.settings import DataDir, Speed, Trust, allow, command
 from slimfl.errors import Interrupted, RequestError
 from slimfl.export.picking import Limits, offered, why_not
@@ -40,13 +40,13 @@ TOKEN = "SLIMFL_WATCH_TOKEN"
 
 
 @command()
-def compare(runs: Runs) -> Answer:
+def compare(runs: Runs) -> Reply:
     """Compare runs in a table.
 
     It shows accuracy, delivered segments, bits, energy, and the cost until convergence.
     """
     records = _found(runs)
-    return Answer({"runs": summaries(records)}, console_tables(records, differences=True))
+    return Reply({"runs": summaries(records)}, console_tables(records, differences=True))
 
 
 @command()
@@ -56,7 +56,7 @@ def report(
         Path | None,
         typer.Option(help="HTML file to write.", show_default="report.html in the first folder"),
     ] = None,
-) -> Answer:
+) -> Reply:
     """Write a report on the runs as one HTML file.
 
     The file is self-contained and loads nothing from the internet.
@@ -68,7 +68,7 @@ def report(
         )
     records = _found(runs)
     path = write_report(records, out or next(filter(Path.is_dir, runs)) / "report.html")
-    return Answer({"report": path, "runs": summaries(records)}, (), [f"report: {path}"])
+    return Reply({"report": path, "runs": summaries(records)}, (), [f"report: {path}"])
 
 
 def _found(paths: list[Path]) -> list[RunRecord]:
@@ -116,7 +116,7 @@ def watch(
     from slimfl.report.live.server import Server  # in an extra
 
     server = Server(Board(check_paths(runs or [RUNS])), _own_token(), host, port)
-    give(Answer({"url": server.url}, (), [f"{server.url}\nPress Ctrl-C to stop."]))
+    give(Reply({"url": server.url}, (), [f"{server.url}\nPress Ctrl-C to stop."]))
     sys.stdout.flush()
     if browser and not wants_json() and _has_screen():
         webbrowser.open(server.url)
@@ -178,7 +178,7 @@ def pick(
     ] = None,
     data_dir: DataDir = None,
     trust: Trust = None,
-) -> Answer:
+) -> Reply:
     """Choose the best width within the given limits, and say why."""
     allow(trust)
     limits = Limits(max_macs, max_energy_j, min_accuracy, max_latency_ms)
@@ -202,4 +202,4 @@ def pick(
         "choices": [{**one.model_dump(mode="json"), "broken": broken[one.name]} for one in models],
     }
     misfits = [f"{name} does not fit: {', '.join(why)}" for name, why in broken.items() if why]
-    return Answer(document, [f"{picked.why} (energy preset {offer.energy_preset})", *misfits])
+    return Reply(document, [f"{picked.why} (energy preset {offer.energy_preset})", *misfits])

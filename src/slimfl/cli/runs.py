@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from slimfl import experiment as config
-from slimfl.cli.output import Answer
+from slimfl.cli.output import Reply
 from slimfl.cli.settings import DataDir, Set, Source, Trust, allow, command
 from slimfl.experiment.short_names import SHORT_NAMES
 
@@ -51,7 +51,7 @@ def run(
     set_: Set = None,
     trust: Trust = None,
     on: On = None,
-) -> Answer:
+) -> Reply:
     """Train one or more methods, compare them and write a report.
 
     By default, compares SlimFL with Vanilla FL over the poor channel. Several values of a key,
@@ -86,7 +86,7 @@ def resume(
     root_certificates: Certificates = None,
     trust: Trust = None,
     on: On = None,
-) -> Answer:
+) -> Reply:
     """Continue runs that are not finished, or lengthen runs.
 
     The numbers are the same as those of a run that was never stopped.

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperOption
 
 from slimfl import experiment as config
-from slimfl.cli.output import Answer, give
+from slimfl.cli.output import Reply, give
 from slimfl.cli.plain_help import PlainCommand
 from slimfl.errors import RequestError
 from slimfl.experiment import Experiment
@@ -71,12 +71,12 @@ class KeyCommand(PlainCommand):
             ctx.params["set_"] = [*(ctx.params["set_"] or ()), *given]
         ctx.meta["json"] = ctx.params.pop("json")
         answer = super().invoke(ctx)
-        if isinstance(answer, Answer):
+        if isinstance(answer, Reply):
             give(answer)
 
 
 def command(*keys: str, **defaults: str) -> Callable[[Callable[..., Any]], KeyCommand]:
-    """Make a command of a function that returns an `Answer`; it also takes `--json`.
+    """Make a command of a function that returns an `Reply`; it also takes `--json`.
 
     Args:
         *keys: Dotted keys that get an option of their own.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from slimfl.cli.output import Answer, table
+from slimfl.cli.output import Reply, table
 from slimfl.errors import RequestError
 from slimfl.experiment import RadioSection
 from slimfl.radio import Superposition, signal
@@ -20,7 +20,7 @@ MODULATIONS = (2, 4)
 BLOCK_BITS, MOST_DRAWS = 512, 200
 
 
-def compared(section: RadioSection, segments: int, draws: int, seed: int) -> Answer:
+def compared(section: RadioSection, segments: int, draws: int, seed: int) -> Reply:
     """Compare at the rate and the split that the options give, or at three splits of two.
 
     Args:
@@ -40,7 +40,7 @@ def compared(section: RadioSection, segments: int, draws: int, seed: int) -> Ans
         for modem in _with_a_code(modems, rate)
     ]
     shown = [part for document in documents for part in _words(document)]
-    return Answer({"waveform": documents}, shown)
+    return Reply({"waveform": documents}, shown)
 
 
 def _with_a_code(modems: list[Modem], rate: float) -> list[Modem]:

@@ -21,9 +21,9 @@ from slimfl.experiment import Correlation, DeviceClass, Distribution, Experiment
 from slimfl.experiment.sections.population import (
     LIMITS,
     QUANTITIES,
-    Choice,
     Disc,
     Lognormal,
+    OneOf,
     Uniform,
 )
 from slimfl.rng import generator
@@ -137,7 +137,7 @@ def quantile(distribution: Distribution, uniform: Floats, key: str) -> Floats:
             values = low + (high - low) * uniform
         case Lognormal(median=median, sigma=sigma):
             values = median * np.exp(sigma * _normal(uniform))
-        case Choice(values=choices, weights=weights):
+        case OneOf(values=choices, weights=weights):
             chances = np.ones(len(choices)) if weights is None else np.asarray(weights)
             edges = np.cumsum(chances / chances.sum())[:-1]
             values = np.asarray(choices)[np.searchsorted(edges, uniform, side="right")]

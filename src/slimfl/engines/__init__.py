@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy
+from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
     from slimfl.engines.base import Engine as Engine
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     from slimfl.engines.choice import ChooseEngine as ChooseEngine
     from slimfl.engines.choice import choose as choose
 else:
-    __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -26,7 +26,7 @@ resumed run gives the same numbers as an uninterrupted one.
 import os
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy
+from slimfl.lazy import public_names
 from slimfl.offline import stay_offline
 
 # before anything imports Flower, which reads the settings at import
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
 else:
     # a kit can be made without Flower, and a SuperLink or SuperNode starts without torch: only the
     # tasks that it hands out need it
-    __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy
+from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
     from slimfl.nn.adapt import slimmable as slimmable
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     from slimfl.nn.widths import channels_at as channels_at
     from slimfl.nn.widths import segments as segments
 else:
-    __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy
+from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
     from slimfl.round.simulation import Simulation as Simulation
@@ -19,4 +19,4 @@ if TYPE_CHECKING:
     from slimfl.runs.storage.record import RoundRecord as RoundRecord
     from slimfl.runs.storage.run_folder import RunFolder as RunFolder
 else:
-    __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__)

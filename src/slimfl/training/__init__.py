@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimfl.lazy import lazy
+from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
     from slimfl.training.cohort import CohortTrainer as CohortTrainer
@@ -28,4 +28,4 @@ if TYPE_CHECKING:
     from slimfl.training.work import Work as Work
     from slimfl.training.work import state_shapes as state_shapes
 else:
-    __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+    __getattr__, __dir__, __all__ = public_names(__name__, __file__)

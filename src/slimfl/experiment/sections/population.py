@@ -55,7 +55,7 @@ class Lognormal(Section, use_attribute_docstrings=False):
     sigma: Annotated[float, Field(ge=0, le=10)]
 
 
-class Choice(Section, use_attribute_docstrings=False):
+class OneOf(Section, use_attribute_docstrings=False):
     """One of some values, each as likely as its weight; equally likely without weights."""
 
     distribution: Literal["choice"]
@@ -87,7 +87,7 @@ class Disc(Section, use_attribute_docstrings=False):
 
 
 #: How a quantity is distributed, by name.
-Distribution = Uniform | Lognormal | Choice | Disc
+Distribution = Uniform | Lognormal | OneOf | Disc
 
 
 def _kind(value: Any) -> str | None:
@@ -104,7 +104,7 @@ Quantity = Annotated[
     | Annotated[tuple[Number, ...], Tag("list")]
     | Annotated[Uniform, Tag("uniform")]
     | Annotated[Lognormal, Tag("lognormal")]
-    | Annotated[Choice, Tag("choice")]
+    | Annotated[OneOf, Tag("choice")]
     | Annotated[Disc, Tag("disc")],
     Discriminator(
         _kind,
@@ -169,7 +169,7 @@ def _outside(key: str, quantity: Any) -> str | None:
             extremes: tuple[float, ...] = (quantity.low, quantity.high)
         case Lognormal():
             extremes = (quantity.median,)
-        case Choice():
+        case OneOf():
             extremes = quantity.values
         case Disc():
             if key != "distance_m":
