@@ -26,6 +26,8 @@ METHODS = {
     "in turn, same energy": (SEGMENTS, {"multiplexing": "orthogonal-energy"}),
     "in turn, same airtime": (SEGMENTS, {"multiplexing": "orthogonal-airtime"}),
 }
+#: Takes twice the airtime of the others.
+LONGER = "in turn, same energy"
 LINKS = {
     "the paper's": {},
     "line of sight, K = 6 dB": {"fading": "rician", "rician_k_db": 6.0},
@@ -107,15 +109,14 @@ def probability_table(links):
 
 
 def cost_table(links, key, scale):
-    """Delivered segments per joule or per second, one column per method."""
+    """Delivered segments per joule or second; in bold the most of signals with equal airtime."""
     lines = ["| link | " + " | ".join(METHODS) + " |", "|---" * (1 + len(METHODS)) + "|"]
     for link, found in links.items():
-        best = max(round(one[key] * scale, 2) for one in found.values())
+        told = {name: f"{one[key] * scale:.2f}" for name, one in found.items()}
+        best = max((told[name] for name in METHODS if name != LONGER), key=float)
         cells = [
-            f"**{one[key] * scale:.2f}**" if round(one[key] * scale, 2) == best
-            else f"{one[key] * scale:.2f}"
-            for one in found.values()
-        ]  # fmt: skip
+            f"**{one}**" if one == best and name != LONGER else one for name, one in told.items()
+        ]
         lines.append(f"| {link} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

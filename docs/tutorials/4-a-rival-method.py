@@ -77,8 +77,9 @@ runs.plot()
 runs.summary()
 
 # %% [markdown]
-# A difference within one deviation over the seeds is a tie. With two seeds, almost everything is a
-# tie.
+# Under one seed, the difference of two methods is one sample. They are compared by its mean over
+# seeds and the interval around it (`slimfl compare`). Two seeds tell almost nothing apart; fewer
+# than five are preliminary.
 
 # %%
 for method in ("slimfl", "drawn-width"):
@@ -86,7 +87,7 @@ for method in ("slimfl", "drawn-width"):
     for width in ("0.5x", "1.0x"):
         values = [100 * run.final_accuracy[width] for run in some]
         print(f"{method:12} {width}: {np.mean(values):.1f} +- {np.std(values, ddof=1):.1f} %")
-    print(f"{method:12} energy: {1e3 * np.mean([run.energy_j for run in some]):.1f} mJ")
+    print(f"{method:12} sending: {1e3 * np.mean([run.energy_j for run in some]):.1f} mJ")
 
 # %% [markdown]
 # Put the class into a module, and you can use it everywhere by its name:
