@@ -1,8 +1,12 @@
 """What the rounds of a run depend on, for every key."""
 
+import re
+
 import pytest
 
-from slimfl.experiment import KEYS, round_dependencies, round_identity
+from slimfl.errors import RequestError
+from slimfl.experiment import KEYS, flat, round_dependencies, round_identity
+from slimfl.experiment.keys import reference
 from tests import asking
 
 #: Keys that may change while a run is under way.
@@ -51,137 +55,6 @@ REPLACES = {
     "radio.doppler_hz": {"radio.doppler_hz": 0.1},
 }
 
-#: Keys that may not.
-COUNTS = {
-    "method": "vanilla-1.0x",
-    "method_options": {"weak": 3},
-    "stages": [{"name": "some.module:Stage"}],
-    "data.options": {"size": 9},
-    "seed": 1,
-    "engine": "torch",
-    "device": "cuda",
-    "data.dataset": "mnist",
-    "data.partition": "iid",
-    "data.alpha": 0.5,
-    "data.min_samples": 7,
-    "data.shards_per_device": 3,
-    "data.train_samples": 700,
-    "data.test_samples": 700,
-    "data.downscale": 2,
-    "data.normalise": "plain",
-    "model.name": "some.module:network",
-    "model.widths": [0.25, 1.0],
-    "model.options": {"channels": 7},
-    "model.initialisation": "xavier",
-    "training.algorithm": "ustrain",
-    "training.options": {"smoothing": 0.2},
-    "training.order": "accumulate",
-    "training.weights": [0.3, 0.7],
-    "training.sampled_widths": 3,
-    "training.optimiser": "sgd",
-    "training.learning_rate": 0.01,
-    "training.schedule": "cosine",
-    "training.smoothness": 7.0,
-    "training.strong_convexity": 0.5,
-    "training.momentum": 0.5,
-    "training.nesterov": True,
-    "training.weight_decay": 0.1,
-    "training.betas": [0.8, 0.9],
-    "training.batch_size": 7,
-    "training.epochs": 2,
-    "training.steps": 7,
-    "training.optimiser_state": "fresh",
-    "training.proximal_mu": 0.1,
-    "radio.model": "some.module:Channel",
-    "radio.options": {"correlation": 0.5},
-    "radio.channel": "good",
-    "radio.noise_dbm": -45.0,
-    "radio.power_dbm": 20.0,
-    "radio.distance_m": 7.0,
-    "radio.path_loss_exponent": 3.0,
-    "radio.bandwidth_hz": 7.0,
-    "radio.spectral_efficiency": 1.0,
-    "radio.split": [0.7, 0.3],
-    "radio.split_drift_db": 1.5,
-    "radio.split_objective": "delivered",
-    "radio.split_weights": [1.0, 2.0],
-    "radio.first_outage": 0.2,
-    "radio.implementation_loss_db": 1.0,
-    "radio.noise_density_dbm_hz": -120.0,
-    "radio.noise_figure_db": 7.0,
-    "radio.path_loss": "umi",
-    "radio.carrier_hz": 2e9,
-    "radio.line_of_sight": "never",
-    "radio.server_height_m": 20.0,
-    "radio.device_height_m": 7.0,
-    "radio.fading": "rician",
-    "radio.rician_k_db": 7.0,
-    "radio.nakagami_m": 7.0,
-    "radio.fading_correlation": 0.7,
-    "radio.doppler_hz": 7.0,
-    "radio.round_s": 7.0,
-    "radio.shadowing_db": 7.0,
-    "radio.shadowing_correlation": 0.7,
-    "radio.decoder": "normal",
-    "radio.codeword_symbols": 700,
-    "radio.sinr_gap_db": 1.3,
-    "radio.modulation": 2,
-    "radio.block_bits": 700,
-    "radio.decoder_iterations": 7,
-    "radio.delay_spread_s": 7e-8,
-    "radio.subcarriers": 7,
-    "radio.residual_interference": 0.01,
-    "radio.max_attempts": 7,
-    "radio.retransmission_gain": "same",
-    "radio.multiplexing": "orthogonal-energy",
-    "radio.users_per_slot": 2,
-    "radio.rates": "equal",
-    "radio.speed_m_s": 7.0,
-    "radio.area_radius_m": 70.0,
-    "radio.downlink": "lossy",
-    "radio.downlink_missed": "own-model",
-    "radio.downlink_power_dbm": 7.0,
-    "radio.downlink_spectral_efficiency": 0.7,
-    "radio.accounting": "paper",
-    "radio.bits_per_parameter": 16.0,
-    "federation.devices": 7,
-    "federation.participation": 0.7,
-    "federation.dropout": 0.1,
-    "federation.average": "samples",
-    "federation.missing": "zero",
-    "federation.absent": "old",
-    "federation.clip_norm": 7.0,
-    "federation.clip_value": 7.0,
-    "federation.evaluate_every": 7,
-    "federation.evaluate_all_from": 3,
-    "federation.average_last": 2,
-    "server.optimiser": "momentum",
-    "server.learning_rate": 0.5,
-    "server.momentum": 0.5,
-    "server.betas": [0.8, 0.9],
-    "server.tau": 0.1,
-    "population.preset": "cell",
-    "population.file": "devices.csv",
-    "population.classes": [{"name": "slow", "macs_per_s": 1e6}],
-    "population.correlations": [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
-    "population.width": "random",
-    "population.grow_every": 7,
-    "time.mode": "asynchronous",
-    "time.deadline_s": 7.0,
-    "time.over_commit": 2.0,
-    "time.concurrency": 7,
-    "time.buffer": 7,
-    "time.buffer_counts": "arrivals",
-    "time.staleness_exponent": 0.0,
-    "time.download_bits_per_s": 1e6,
-    "energy.preset": "none",
-    "energy.amplifier_efficiency": 0.3,
-    "energy.circuit_power_w": 0.1,
-    "privacy.clip_norm": 1.0,
-    "privacy.delta": 0.1,
-    "privacy.noise": "seeded",
-}
-
 #: Keys that have one value, or that need others to be changed as well.
 BOUND = {
     "radio.gains",
@@ -192,13 +65,38 @@ BOUND = {
     "radio.decoder_table",
 }
 
+#: What is tried for a key that has no words: one of these it takes, and it is not the default.
+TRIED = (
+    "some.module:Name", "cuda", "good", "devices.csv", 7, 1, 2, 700, 0.5, 7e-8, 0.1, 20.0, 2e9,
+    [0.3, 0.7], [0.25, 1.0], {"a": 9}, [{"name": "some.module:Stage"}], [{"name": "slow", "macs_per_s": 1e6}],
+    [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
+)  # fmt: skip
+WORDS = {
+    key.name: re.findall(r"`([^`]+)`", key.values)
+    for section in reference()
+    for key in section.keys
+}
+
 
 def experiment(**values):
     return asking.load(**{key.replace(".", "__"): value for key, value in values.items()})[0]
 
 
-def test_every_key_is_decided():
-    assert {*FREE, *COUNTS, *BOUND} == set(KEYS)
+def another(key, before):
+    """An experiment with another value of a key, and what it needs."""
+    for value in (*WORDS[key], *TRIED):
+        try:
+            changed = experiment(**{key: value}, **NEEDS.get(key, {}))
+        except RequestError:
+            continue
+        if flat(changed)[key] != flat(before)[key]:
+            return changed
+    pytest.fail(f"no value of {key} is known that counts")
+
+
+def test_every_key_is_decided_once():
+    assert {*FREE, *BOUND} <= set(KEYS)
+    assert not FREE.keys() & BOUND
 
 
 @pytest.mark.parametrize(("key", "value"), FREE.items())
@@ -208,11 +106,10 @@ def test_a_circumstance_changes_nothing(key, value):
     assert round_identity(changed) == round_identity(experiment(**needed))
 
 
-@pytest.mark.parametrize(("key", "value"), COUNTS.items())
-def test_a_setting_counts_and_is_named(key, value):
-    needed = NEEDS.get(key, {})
-    default = experiment(**needed, **REPLACES.get(key, {}))
-    changed = experiment(**{key: value}, **needed)
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in FREE and key not in BOUND])
+def test_every_other_key_counts_and_is_named(key):
+    default = experiment(**NEEDS.get(key, {}), **REPLACES.get(key, {}))
+    changed = another(key, default)
     assert round_identity(changed) != round_identity(default)
     assert round_dependencies(changed).get(key) != round_dependencies(default).get(key)
 
@@ -220,8 +117,8 @@ def test_a_setting_counts_and_is_named(key, value):
 @pytest.mark.parametrize("key", ["training.learning_rate", "radio.power_dbm", "data.alpha"])
 def test_nothing_else_counts_with_it(key):
     """Values that are settled from others, such as the noise of a channel, are not choices."""
-    papers_link = experiment(**{key: COUNTS[key], "radio.rates": "equal"})
-    assert round_dependencies(papers_link) == {key: COUNTS[key]}
+    papers_link = experiment(**{key: 0.5, "radio.rates": "equal"})
+    assert round_dependencies(papers_link) == {key: 0.5}
 
 
 def test_the_number_of_rounds_counts_where_the_learning_rate_follows_it():
