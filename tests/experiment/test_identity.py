@@ -68,7 +68,8 @@ BOUND = {
 #: What is tried for a key that has no words: one of these it takes, and it is not the default.
 TRIED = (
     "some.module:Name", "cuda", "good", "devices.csv", 7, 1, 2, 700, 0.5, 7e-8, 0.1, 20.0, 2e9,
-    [0.3, 0.7], [0.25, 1.0], {"a": 9}, [{"name": "some.module:Stage"}], [{"name": "slow", "macs_per_s": 1e6}],
+    [0.3, 0.7], [0.25, 1.0], {"a": 9}, [{"name": "some.module:Stage"}],
+    [{"name": "slow", "macs_per_s": 1e6}],
     [{"between": ["distance_m", "macs_per_s"], "rank": -0.5}],
 )  # fmt: skip
 WORDS = {
