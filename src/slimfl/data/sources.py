@@ -53,6 +53,7 @@ class Source:
     sha256: tuple[str, str, str, str]
     url: str
     debian: str | None = None
+    test_samples: int = 10_000
 
 
 SOURCES = {

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from slimfl.data import SOURCES
 from slimfl.devices import Population
 from slimfl.devices.computing_energy import presets_used
 from slimfl.experiment import Experiment
@@ -28,7 +29,7 @@ LAST = 10
 #: Standard errors above guessing.
 ERRORS = 3.0
 #: Test samples of the datasets known by name.
-TEST_SAMPLES = {"fashion-mnist": 10_000, "mnist": 10_000, "synthetic": 500}
+TEST_SAMPLES = {name: source.test_samples for name, source in SOURCES.items()} | {"synthetic": 500}
 #: Assumed size of an unknown test set.
 UNKNOWN_SAMPLES = 1_000
 
