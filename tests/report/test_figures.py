@@ -128,15 +128,6 @@ def test_bounds_fall_on_logarithmic_axes():
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
-def test_a_measurement_is_drawn_with_its_band():
-    measured = ([0.5, 0.2, 0.05], [0.4, 0.1, 0.01], [0.6, 0.3, 0.09])
-    (axes,) = bound_figure([1, 10, 100], {"paper": [9.0, 3.0, 1.0]}, measured).axes
-    assert list(axes.lines[1].get_ydata()) == measured[0]
-    (band,) = axes.collections
-    edges = {(float(x), float(y)) for x, y in band.get_paths()[0].vertices}
-    assert {(1, 0.4), (1, 0.6), (100, 0.01), (100, 0.09)} <= edges
-
-
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_figures_are_saved_by_suffix_and_repeatable(tmp_path, suffix):
     first, second = (

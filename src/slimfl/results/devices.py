@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from slimfl.results.records import RunRecord
@@ -29,23 +30,6 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """How often each device was asked, and how often something of it was merged.
-
-    With asynchronous devices, every task counts.
-    """
-
-    asked: NDArray[np.int64]
-    heard: NDArray[np.int64]
-    """How often at least its first segment was merged."""
-
-    @property
-    def share(self) -> Floats:
-        """How often a device was heard when it was asked; NaN for devices never asked."""
-        return np.where(self.asked > 0, self.heard / np.maximum(self.asked, 1), np.nan)
-
-
-@dataclass(frozen=True)
 class DeviceSummary:
     """One run by its devices."""
 
@@ -58,8 +42,12 @@ class DeviceSummary:
     """Number of devices that were asked and never heard."""
 
 
-def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
-    """How often each device was asked, and heard."""
+def delivery(lines: Sequence[RoundRecord], devices: int) -> pd.DataFrame:
+    """By device: how often it was `asked`, and `heard`, and the `share`.
+
+    A device is heard when at least its first segment is merged. With asynchronous devices, every
+    task counts. The share is NaN for devices that were never asked.
+    """
     asked, heard = np.zeros(devices, np.int64), np.zeros(devices, np.int64)
     for line in lines:
         not_able = (line.missing or {}).get(NOT_ABLE, [])
@@ -76,7 +64,8 @@ def delivery(lines: Sequence[RoundRecord], devices: int) -> Delivery:
             if count and device not in refused
         ]
         np.add.at(heard, merged, 1)
-    return Delivery(asked, heard)
+    share = np.where(asked > 0, heard / np.maximum(asked, 1), np.nan)
+    return pd.DataFrame({"asked": asked, "heard": heard, "share": share})
 
 
 def device_summary(record: RunRecord) -> DeviceSummary | None:
@@ -96,7 +85,7 @@ def device_summary(record: RunRecord) -> DeviceSummary | None:
     )
 
 
-def _accuracy(record: RunRecord, told: Delivery) -> dict[str, dict[str, float]]:
+def _accuracy(record: RunRecord, told: pd.DataFrame) -> dict[str, dict[str, float]]:
     """By group of devices and width."""
     evaluated = [line for line in record.lines if line.label_accuracy][-LAST:]
     by_width = accuracy_by_device(record, evaluated)
@@ -142,7 +131,7 @@ def _on_own_data(held: Floats, by_label: Floats) -> Floats:
         )
 
 
-def _groups(record: RunRecord, told: Delivery) -> dict[str, NDArray[np.int64]]:
+def _groups(record: RunRecord, told: pd.DataFrame) -> dict[str, NDArray[np.int64]]:
     """Rows of the devices in each group: all, each class, and those heard least."""
     count = len(record.class_counts)
     groups = {EVERYBODY: np.arange(count)}
@@ -154,6 +143,6 @@ def _groups(record: RunRecord, told: Delivery) -> dict[str, NDArray[np.int64]]:
                 groups[f"class {name}"] = members
     few = max(1, round(LEAST * count))
     # devices that were never asked do not count
-    order = np.lexsort((np.arange(count), np.nan_to_num(told.share, nan=np.inf)))
+    order = np.lexsort((np.arange(count), told.share.fillna(np.inf)))
     groups[LEAST_HEARD] = np.sort(order[:few])
     return groups

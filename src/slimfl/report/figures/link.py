@@ -184,38 +184,21 @@ def preference_figure(section: RadioSection, widths: Sequence[float], devices: i
     return figure
 
 
-def bound_figure(
-    rounds: ArrayLike,
-    curves: Mapping[str, ArrayLike],
-    measured: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
-) -> Figure:
-    """Theorem 1's bound on the optimality gap, one curve per constant B.
-
-    `measured` has the mean of a measured gap and the limits of the band around it.
-    """
+def bound_figure(rounds: ArrayLike, curves: Mapping[str, ArrayLike]) -> Figure:
+    """Theorem 1's bound on the optimality gap over the rounds, one curve per constant B."""
     with canvas(5.6, 3.4) as (figure, axes):
         shades = (colours.VERMILLION, colours.BLUE, *colours.METHODS[2:])
         drawable = False
         for (name, values), shade in zip(curves.items(), shades, strict=False):
-            label = name if measured is None else f"bound, {name}"
             curve = np.asarray(values, dtype=np.float64)
-            infinite = not (curve <= DRAWABLE).any()
+            infinite = "" if (curve <= DRAWABLE).any() else " (infinite)"
             # an empty curve still appears in the legend
             curve = np.where(curve <= DRAWABLE, curve, np.nan)
-            label += " (infinite)" if infinite else ""
-            axes.plot(np.asarray(rounds), curve, color=shade, label=label)
+            axes.plot(np.asarray(rounds), curve, color=shade, label=name + infinite)
             drawable |= bool((curve > 0).any())
-        if measured is not None:
-            mean, low, high = (np.asarray(values) for values in measured)
-            axes.fill_between(
-                np.asarray(rounds), low, high, color=colours.BLACK, alpha=0.2, linewidth=0
-            )
-            axes.plot(np.asarray(rounds), mean, color=colours.BLACK, label="measured, mean and 90%")
-            drawable |= bool((mean > 0).any())
         axes.set(xscale="log", yscale="log" if drawable else "linear", xlabel="round t")
-        gap = r"$E[F(\theta_t)] - F^*$"
-        axes.set_ylabel(f"bound on {gap}" if measured is None else gap)
-        axes.legend(loc="best", title="constant B" if measured is None else None)
+        axes.set_ylabel(r"bound on $E[F(\theta_t)] - F^*$")
+        axes.legend(loc="best", title="constant B")
     return figure
 
 

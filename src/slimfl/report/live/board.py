@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +83,18 @@ class Board:
         return any(more)
 
     def _scan(self) -> None:
-        found = run_folders(self.paths)
+        found, left_out = run_folders(self.paths)
         known = {run.path: run for run in self.runs.values()}
         # a new experiment.toml means another run in the same place
         runs = [
             known[path] if path in known and known[path].stamp == stamp else Followed(path, stamp)
-            for path, stamp in found.runs.items()
+            for path, stamp in found.items()
         ]
-        if runs == list(self.runs.values()) and found.left_out == self.listing["left_out"]:
+        if runs == list(self.runs.values()) and left_out == self.listing["left_out"]:
             return
         self.columns = columns([run.record for run in runs if run.record])
         self.runs = {run.key: run for run in runs}
-        self.listing = self._described(runs, found.left_out)
+        self.listing = self._described(runs, left_out)
 
     def _described(self, runs: list[Followed], left_out: int) -> dict[str, Any]:
         groups = group(run.record for run in runs if run.record)
@@ -167,16 +166,6 @@ def event(kind: str, data: dict[str, Any]) -> str:
     return f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n"
 
 
-@dataclass(frozen=True)
-class Scan:
-    """The result of a scan."""
-
-    runs: dict[Path, Stamp]
-    """Every run folder, with the stamp of its experiment."""
-    left_out: int
-    """Number of runs beyond `MOST_RUNS`; the newest are kept."""
-
-
 def check_paths(paths: Sequence[Path]) -> list[Path]:
     """The paths as absolute paths; `RequestError` if one is not a folder."""
     for path in paths:
@@ -189,8 +178,11 @@ def check_paths(paths: Sequence[Path]) -> list[Path]:
     return [path.absolute() for path in paths]
 
 
-def run_folders(paths: Iterable[Path]) -> Scan:
-    """The run folders at and below these paths, by path."""
+def run_folders(paths: Iterable[Path]) -> tuple[dict[Path, Stamp], int]:
+    """The run folders at and below these paths with the stamps of their experiments.
+
+    Also the number of runs beyond `MOST_RUNS`; the newest are kept.
+    """
     found: dict[Path, Stamp] = {}
     left = [MOST_ENTRIES]
     for path in paths:
@@ -199,7 +191,7 @@ def run_folders(paths: Iterable[Path]) -> Scan:
             if stamp is not None:
                 found.setdefault(folder, stamp)
     newest = sorted(found, key=lambda folder: found[folder][3], reverse=True)[:MOST_RUNS]
-    return Scan({path: found[path] for path in sorted(newest)}, len(found) - len(newest))
+    return {path: found[path] for path in sorted(newest)}, len(found) - len(newest)
 
 
 def _below(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:

@@ -183,7 +183,7 @@ class Lines:
         devices = run.devices
         if devices is None or not run.lines:
             return None
-        share = delivery(run.lines, len(devices)).share
+        share = delivery(run.lines, len(devices)).share.to_numpy()
         kept, fewer = thin(range(len(devices)), MOST_DEVICES)
         self.thinned |= fewer
         full = len(run.experiment.model.widths) - 1
