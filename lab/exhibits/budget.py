@@ -170,8 +170,8 @@ def answer(scale: Scale, runs: Runs) -> Answer:
         "The by-size column reads the archived runs, whose rates are equal; with rates by size "
         "SlimFL delivers more (0.841 and 0.655 instead of 0.810 and 0.632), so it is cautious.",
         "Accuracy still rises at the end of these runs, so that a lead in rounds is a lead in "
-        "accuracy; it shrinks as both converge. One nested model brings most of it: one message "
-        "with both widths shares it.",
+        "accuracy; it shrinks as both converge. How much of it one nested message without "
+        "superposition would share was not run on this link.",
     ]
     if times:
         ratios = "; ".join(f"{name}: {value:.2f} times" for name, value in times.items())
