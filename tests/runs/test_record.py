@@ -1,9 +1,11 @@
 """The definition of a round's line: it accepts what runs write, and nothing else."""
 
 import json
+import os
 import re
 import resource
 import shutil
+import tracemalloc
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -60,6 +62,21 @@ def test_a_partition_is_bounded_whatever_the_number_of_devices(tmp_path):
     with pytest.raises(RequestError, match=r"partition\.json is damaged"):
         read_class_counts(path, asked)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 500_000  # kB
+
+
+def test_a_line_of_gigabytes_is_dropped_by_resume_without_being_read(ran, tmp_path):
+    lines, folder = ran
+    path = shutil.copytree(folder.path, tmp_path / "run")
+    before = (path / "metrics.jsonl").read_bytes()
+    os.truncate(path / "metrics.jsonl", 4 << 30)  # sparse, as an archive of few bytes makes it
+    tracemalloc.start()
+    try:
+        with RunFolder.open(path).writing() as writer:
+            writer.keep_until(len(lines))
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    assert (path / "metrics.jsonl").read_bytes() == before
 
 
 def test_a_cut_off_experiment_is_not_another_one(ran, tmp_path):

@@ -60,8 +60,8 @@ def _levels(pixels: NDArray[Any], what: str) -> NDArray[np.uint8]:
     whole = pixels.dtype.kind in "iu"
     if not (low >= 0 and high <= (255 if whole else 1)):  # also for NaN
         raise RequestError(
-            f"{what} have values from {low:g} to {high:g}; give {_BYTES}; slimfl normalises them "
-            "itself, according to data.normalise"
+            f"{what}: numbers of type {pixels.dtype} from {low:g} to {high:g}; give {_BYTES}; "
+            "slimfl normalises them itself, according to data.normalise"
         )
     if whole:
         return pixels.astype(np.uint8)
@@ -70,7 +70,7 @@ def _levels(pixels: NDArray[Any], what: str) -> NDArray[np.uint8]:
     precision = np.finfo(pixels.dtype).eps if pixels.dtype.kind == "f" else 0
     if np.abs(scaled - levels).max() > 255 * precision:
         raise RequestError(
-            f"{what} have values between the 256 levels of bytes, and slimfl stores images as "
+            f"{what}: some values are between the 256 levels of bytes, and slimfl stores images as "
             "bytes; round them yourself: (255 * images).round().astype('uint8')"
         )
     return levels.astype(np.uint8)

@@ -20,6 +20,8 @@ from pydantic import (
     model_validator,
 )
 
+from slimfl.errors import RequestError
+
 
 def at_least(low: float) -> AfterValidator:
     """A lower limit besides `gt=0`, so that messages distinguish zero from too small."""
@@ -153,10 +155,16 @@ class Section(BaseModel):
 
     if not TYPE_CHECKING:  # so that editors and mypy see every key
 
-        def __init__(self, **values: Any) -> None:
+        def __init__(self, /, *given: object, **values: Any) -> None:
             """Refuse a mistake as the command line does, in one sentence."""
             from slimfl.experiment.mistakes import reject, sentence
 
+            if given:
+                raise RequestError(
+                    f"{self.__repr_name__()} takes its keys by name, such as "
+                    f"{next(iter(type(self).model_fields))}=...; slimfl.Experiment.read takes the "
+                    "path of a TOML file or a dictionary"
+                )
             reject(values, type(self))
             try:
                 super().__init__(**values)

@@ -289,7 +289,9 @@ def read_on(
     """
     at = start
     try:
-        for number, raw in enumerate(_raw_lines(path, experiment, start), start.lines + 1):
+        for number, raw in enumerate(
+            raw_lines(path, experiment, start.size_bytes), start.lines + 1
+        ):
             try:
                 line = _line(raw, number, experiment)
                 widths = at.widths or frozenset(line.accuracy)
@@ -334,12 +336,12 @@ def parse_lines(contents: bytes, experiment: Experiment) -> list[RoundRecord]:
     return lines
 
 
-def _raw_lines(path: Path, experiment: Experiment, start: Position) -> Iterator[bytes]:
+def raw_lines(path: Path, experiment: Experiment, start: int = 0) -> Iterator[bytes]:
     """The complete lines of a file; a line that is too long is cut just above the limit."""
     most = _most_bytes(experiment)
-    left = FILE_BYTES - start.size_bytes
+    left = FILE_BYTES - start
     with open_plain(path, "rb") as file:
-        file.seek(start.size_bytes)
+        file.seek(start)
         while (line := file.readline(most + 1)).endswith(b"\n") or len(line) > most:
             left -= len(line)
             if left < 0:

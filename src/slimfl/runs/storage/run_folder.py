@@ -177,7 +177,7 @@ class RunFolder:
 
     def _digest(self, rounds: int) -> str:
         """The checksum of the first lines of the metrics."""
-        return _digest_of(self.path / METRICS, rounds).hexdigest()
+        return _digest_of(self.path / METRICS, self.experiment(), rounds).hexdigest()
 
     def checkpointed_round(self) -> int:
         """The round of the newest checkpoint, intact or not; 0 without one."""
@@ -195,7 +195,7 @@ class RunWriter:
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path, self.experiment = path, experiment
-        self._digest = _digest_of(path / METRICS)
+        self._digest = _digest_of(path / METRICS, experiment)
 
     def keep_until(self, round: int) -> list[RoundRecord]:
         """Drop everything after a round; returns the lines kept."""
@@ -209,7 +209,7 @@ class RunWriter:
             with open_file(path, os.O_WRONLY) as descriptor:
                 os.ftruncate(descriptor, size)
                 os.fsync(descriptor)
-        self._digest = _digest_of(path)
+        self._digest = _digest_of(path, self.experiment)
         return kept
 
     def append(self, line: RoundRecord) -> None:
@@ -236,10 +236,12 @@ class RunWriter:
         checkpoints.write(self.path / CHECKPOINTS, replace(checkpoint, state=state))
 
 
-def _digest_of(metrics: Path, rounds: int | None = None) -> "hashlib._Hash":
+def _digest_of(metrics: Path, experiment: Experiment, rounds: int | None = None) -> "hashlib._Hash":
     digest = hashlib.sha256()
-    with suppress(FileNotFoundError), open_plain(metrics, "rb") as file:
-        for line in islice(file, rounds):
+    with suppress(FileNotFoundError):
+        for line in islice(record.raw_lines(metrics, experiment), rounds):
+            if not line.endswith(b"\n"):  # longer than any round's; the rest may be gigabytes
+                break
             digest.update(line)
     return digest
 
