@@ -186,6 +186,17 @@ def other_state(record):
     )
 
 
+def with_state(name, change):
+    """An answer with another array in its optimiser's state."""
+
+    def replace_it(record):
+        state = dict(record.array_records[STATE].items())
+        state[name] = Array(np.asarray(change(state[name].numpy()), np.float32))
+        record.array_records[STATE] = ArrayRecord(state)
+
+    return answering(replace_it)
+
+
 def another_node(order, message, record):
     reply = Message(record, reply_to=message)
     reply.metadata.__dict__["_src_node_id"] = 7
@@ -222,6 +233,11 @@ MISSING = {
     "saw more images than fit": (counting(2**63 - 1, 2**63 - 1), "impossible counts"),
     "saw one image more than was ordered": (counting(129, 129), "impossible counts"),
     "measures a gain that cannot be": (saying(gain=1e300), "not a power gain"),
+    "learns with a loss that spoils the mean": (saying(losses=[1e300, 1.0]), "a loss of 1e+300"),
+    "learns with an infinite loss": (saying(losses=[1.0, float("-inf")]), "a loss of -inf"),
+    "counts half steps": (with_state("step", lambda step: step + 0.5), "does not fit the model"),
+    "counts steps beyond the exact": (with_state("step", lambda step: step + 1e30), "does not fit"),
+    "squares to less than nothing": (with_state("exp_avg_sq", lambda v: v - 1), "does not fit"),
     "measures an infinite gain": (saying(gain=float("inf")), "not a power gain"),
 }
 

@@ -60,7 +60,7 @@ def _levels(pixels: NDArray[Any], what: str) -> NDArray[np.uint8]:
     whole = pixels.dtype.kind in "iu"
     if not (low >= 0 and high <= (255 if whole else 1)):  # also for NaN
         raise RequestError(
-            f"{what}: numbers of type {pixels.dtype} from {low:g} to {high:g}; give {_BYTES}; "
+            f"{what}: {pixels.dtype} values from {low:g} to {high:g}; give {_BYTES}; "
             "slimfl normalises them itself, according to data.normalise"
         )
     if whole:

@@ -30,6 +30,9 @@ MOST = 10_000_000
 #: The largest power gain that a device may report; the mean of a channel is about 1.
 MOST_GAIN = 1e6
 
+#: The largest loss that a device may report, as the mean over devices is in the metrics.
+MOST_LOSS = 1e9
+
 #: What a reason quotes of an answer at most, as the answer is the device's.
 QUOTED = 500
 
@@ -180,9 +183,11 @@ class Answer:
             update, order.task.work, training, width_count
         ):
             raise BadAnswerError("its answer has impossible counts")
-        if any(
-            value.shape != shapes[name] or not np.isfinite(value).all()
-            for name, value in answer.state.items()
+        trained = update.losses[~np.isnan(update.losses)]
+        if not (np.abs(trained) <= MOST_LOSS).all():
+            raise BadAnswerError(f"it reports a loss of {trained[np.abs(trained).argmax()]:g}")
+        if not all(
+            _possible_state(name, value, shapes[name]) for name, value in answer.state.items()
         ):
             raise BadAnswerError("its optimiser's state does not fit the model")
         return answer
@@ -276,6 +281,15 @@ def _possible(update: Update, work: Work, training: TrainingSection, width_count
     widest_saw_most = work.visit == "one" or seen[asked[-1]] == seen.max()
     others = np.delete(seen, asked)
     return bool(widest_saw_most and not others.any() and 0 < work.images_trained_on(seen) <= most)
+
+
+def _possible_state(name: str, value: NDArray[np.float32], shape: tuple[int, ...]) -> bool:
+    """True for an array that the optimiser takes when it goes on, as it will in the next order."""
+    if value.shape != shape or not np.isfinite(value).all():
+        return False
+    if name == "step":
+        return bool(0 <= value <= 2**24 and value == np.floor(value))
+    return name != "exp_avg_sq" or bool((value >= 0).all())
 
 
 def _gain(value: object) -> float:
