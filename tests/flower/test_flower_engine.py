@@ -488,7 +488,7 @@ def test_what_only_real_devices_have_is_not_simulated():
         sim = Simulation(experiment(**change), dataset=DATASET)
         with pytest.raises(RequestError, match="--superlink"):
             sim.step()
-        with pytest.raises(RequestError, match="engine flower"):
+        with pytest.raises(RequestError, match='engine = "flower"'):
             experiment("torch", **change)
 
 
