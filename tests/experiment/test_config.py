@@ -72,7 +72,7 @@ def test_a_key_like_no_other_is_refused_without_a_wild_guess():
     assert "did you mean" not in message
 
 
-def test_known_keys_are_those_of_a_dumped_experiment_and_the_absent_ones():
+def test_keys_are_those_of_a_dumped_experiment_and_the_absent_ones():
     def leaves(tree, where=()):
         for key, value in tree.items():
             if isinstance(value, dict) and not key.endswith("options"):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slimfl import nn
-from slimfl.cli.output import Reply, floats, table
+from slimfl.cli.output import Reply, floats, remark, table
 from slimfl.cli.settings import DataDir, Set, Speed, Trust, allow, command, described
 from slimfl.errors import RequestError
 from slimfl.export import exporting
@@ -114,12 +114,12 @@ def export(
         measure=measure,
         data_dir=data_dir,
     )
-    differing = [
-        f"{model.name}: the accuracy is {model.accuracy} here and {model.run_accuracy} in the run; "
-        "another processor may round differently"
-        for model in manifest.models
-        if model.precision == "float32" and model.run_accuracy not in (None, model.accuracy)
-    ]
+    for model in manifest.models:
+        if model.precision == "float32" and model.run_accuracy not in (None, model.accuracy):
+            remark(
+                f"{model.name}: the accuracy is {model.accuracy} here and {model.run_accuracy} in "
+                "the run; another processor may round differently"
+            )
     rows = [
         {
             "width": model.label,
@@ -138,5 +138,5 @@ def export(
     return Reply(
         {"folder": folder, "manifest": manifest.as_json()},
         [table(rows, title, caption)],
-        [*differing, f"export: {folder}"],
+        [f"export: {folder}"],
     )
