@@ -68,13 +68,8 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 def test_an_option_for_a_key_has_its_default_and_its_words():
-    defaults = config.build({})
-    for name in ("slimfl run", "slimfl data show"):
-        made = options_of(name)
-        assert float(made["alpha"].show_default) == defaults.data.alpha
-        assert int(made["devices"].show_default) == defaults.federation.devices
     run = options_of("slimfl run")
-    assert run["channel"].show_default == defaults.radio.channel
+    assert run["channel"].show_default == config.build({}).radio.channel
     assert run["channel"].help.startswith("good, poor, or custom")
     context = ALL["slimfl run"].make_context("run", [], resilient_parsing=True)
     words = [each.value for each in run["engine"].shell_complete(context, "na")]

@@ -12,12 +12,12 @@ from slimfl.devices import Population
 from slimfl.errors import RequestError
 from slimfl.report.figures import colours
 from slimfl.report.figures.drawing import canvas, grid
-from slimfl.results.curves import width_curves
-from slimfl.results.groups import Group, group
-from slimfl.results.records import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from slimfl.results.groups import Group
+    from slimfl.results.records import RunRecord
 
 _LINES = ("-", "--", ":", "-.")
 _MARKERS = ("v", "s", "D", "^", "P")
@@ -53,6 +53,10 @@ def partition_figure(class_counts: Sequence[Sequence[int]], title: str = "") -> 
 def accuracy_figure(records: Iterable[RunRecord]) -> Figure:
     """Accuracy over rounds: colour by method, dash by width, band from lowest to highest seed."""
     from matplotlib.ticker import MaxNLocator
+
+    # data frames, which take a second to import and no other figure needs
+    from slimfl.results.curves import width_curves
+    from slimfl.results.groups import group
 
     groups = group(records)
     scenes: dict[str, list[Group]] = {}
