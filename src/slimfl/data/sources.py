@@ -12,6 +12,7 @@ import math
 import os
 import shutil
 import tempfile
+import tomllib
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,32 +51,15 @@ INSTALLED = Path("/usr/share/datasets")
 class Source:
     """A named dataset: the checksum of every file, its Debian package and its download address."""
 
-    sha256: tuple[str, str, str, str]
+    sha256: tuple[str, ...]
     url: str
     debian: str | None = None
     test_samples: int = 10_000
 
 
 SOURCES = {
-    "fashion-mnist": Source(
-        sha256=(
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ),
-        url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-        debian="dataset-fashion-mnist",
-    ),
-    "mnist": Source(
-        sha256=(
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ),
-        url="https://storage.googleapis.com/cvdf-datasets/mnist/",
-    ),
+    name: Source(tuple(each.pop("sha256")), **each)
+    for name, each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 
 

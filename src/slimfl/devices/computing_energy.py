@@ -7,7 +7,9 @@ ratio between two widths or two methods on one device does not depend on the pre
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,23 +56,8 @@ class EnergyModel:
 NONE = "none"
 
 ENERGY_PRESETS = {
-    NONE: EnergyModel("computing is not counted, as in the paper"),
-    "horowitz-45nm": EnergyModel(
-        "Horowitz, ISSCC 2014, 45 nm: FP32 multiply 3.7 pJ + FP32 add 0.9 pJ, no memory access; "
-        "INT8 multiply 0.2 pJ + INT32 add 0.1 pJ",
-        joule=4.6e-12,
-        int8_joule=(0.2 + 0.1) * 1e-12,
-    ),
-    "kappa-1e-28": EnergyModel(
-        "kappa f^2 with kappa 1e-28 and 1 cycle per multiply-add (edge computing)", kappa=1e-28
-    ),
-    "kappa-1e-27": EnergyModel(
-        "kappa f^2 with kappa 1e-27 and 1 cycle per multiply-add (vehicles, RIS)", kappa=1e-27
-    ),
-    "raspberry-pi-4": EnergyModel(
-        "ns3-fl's fit of a Raspberry Pi 4: 5.14 W of the board while it trains Fashion-MNIST",
-        watt=5.14,
-    ),
+    name: EnergyModel(**each)
+    for name, each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()
 }
 
 

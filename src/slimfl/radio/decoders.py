@@ -105,21 +105,19 @@ class Table:
     def __post_init__(self) -> None:
         points, decoded = np.asarray(self.snr_db), np.asarray(self.decoded)
         if decoded.ndim != 2 or points.shape != decoded.shape[:1] or not decoded.size:
-            raise RequestError(
-                "the decoder table needs rows of one signal-to-noise ratio in dB and one "
-                "probability per message"
+            wrong = "needs rows of one signal-to-noise ratio in dB and one probability per message"
+        elif not np.isfinite(points).all() or not (np.diff(points) > 0).all():
+            wrong = "has signal-to-noise ratios that are not ascending numbers"
+        elif not ((decoded >= 0) & (decoded <= 1)).all():
+            wrong = "has probabilities that are not from 0 to 1"
+        elif not (np.diff(decoded, axis=1) <= 0).all():
+            wrong = (
+                "has a message that is decoded more often than the one before it; a message counts "
+                "only together with all before it"
             )
-        if not np.isfinite(points).all() or not (np.diff(points) > 0).all():
-            raise RequestError(
-                "the signal-to-noise ratios of the decoder table must be ascending numbers"
-            )
-        if not ((decoded >= 0) & (decoded <= 1)).all():
-            raise RequestError("the probabilities of the decoder table must be from 0 to 1")
-        if not (np.diff(decoded, axis=1) <= 0).all():
-            raise RequestError(
-                "the decoder table has a message that is decoded more often than the one before "
-                "it; a message counts only together with all before it"
-            )
+        else:
+            return
+        raise RequestError(f"the decoder table {wrong}")
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[float]]) -> "Table":

@@ -81,23 +81,24 @@ def code_of(modem: Modem, bits: int, spectral_efficiency: float) -> Code:
 def _refuse_impossible(code: Code, spectral_efficiency: float) -> None:
     """One sentence that says which key to change."""
     modem, rate = code.modem, code.rate
-    name = f"{2**modem.bits_per_symbol}-QAM"
-    sent = f"a message at {spectral_efficiency:g} bit/s/Hz in blocks of {code.payload_bits} bits"
     if rate > HIGHEST_RATE:
-        raise RequestError(
-            f"{sent} would need the code rate {rate:.2f} with {name}, and LDPC codes end at "
-            f"{HIGHEST_RATE:.2f}; raise radio.modulation or lower radio.spectral_efficiency"
+        way_on = (
+            f"LDPC codes end at {HIGHEST_RATE:.2f}; raise radio.modulation or lower "
+            "radio.spectral_efficiency"
         )
-    if rate < LOWEST_RATE:
-        raise RequestError(
-            f"{sent} would need the code rate {rate:.2f} with {name}, and LDPC codes begin at "
-            f"{LOWEST_RATE:.2f}; lower radio.modulation or raise radio.spectral_efficiency"
+    elif rate < LOWEST_RATE:
+        way_on = (
+            f"LDPC codes begin at {LOWEST_RATE:.2f}; lower radio.modulation or raise "
+            "radio.spectral_efficiency"
         )
-    if code.information_bits > LONG_BLOCK and LOWEST_RATE * 1.25 < rate < LONG_RATE:
-        raise RequestError(
-            f"{sent} would need the code rate {rate:.2f} with {name}, which long blocks do not "
-            f"have; lower radio.block_bits to {LONG_BLOCK}"
-        )
+    elif code.information_bits > LONG_BLOCK and LOWEST_RATE * 1.25 < rate < LONG_RATE:
+        way_on = f"long blocks do not have it; lower radio.block_bits to {LONG_BLOCK}"
+    else:
+        return
+    raise RequestError(
+        f"a message at {spectral_efficiency:g} bit/s/Hz in blocks of {code.payload_bits} bits "
+        f"would need the code rate {rate:.2f} with {2**modem.bits_per_symbol}-QAM, and {way_on}"
+    )
 
 
 @dataclass(frozen=True)

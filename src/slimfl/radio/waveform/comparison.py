@@ -9,7 +9,7 @@ and code whatever the split: that is what is fitted. A loss on the noise alone
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ def exchange_blocks(
     """The messages that every link delivers, one block each, and the bits that are not as sent."""
     links = len(snr)
     [group] = groups_of(coding)
-    many = Code(code.modem, links, code.payload_bits, code.symbols)
+    many = replace(code, blocks=links)
     layers = [
         Layer(many, number, power, group.interference(number), links * code.symbols)
         for number, power in enumerate(group.powers)

@@ -21,7 +21,7 @@ import math
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -122,13 +122,7 @@ def _passed(layer: Layer, sinr_db: float, blocks: int, seed: int, number: int) -
     """Of some random blocks, those that pass their CRC."""
     random = generator(seed, "waveform curve", number)
     code, interference = layer.code, sum(layer.interference)
-    many = Layer(
-        Code(code.modem, blocks, code.payload_bits, code.symbols),
-        layer.number,
-        layer.power,
-        layer.interference,
-        blocks * code.symbols,
-    )
+    many = replace(layer, code=replace(code, blocks=blocks), length=blocks * code.symbols)
     payload = random.integers(2, size=(blocks, code.payload_bits), dtype=np.uint8)
     noise = max(from_db(-sinr_db) - interference, 0.0)
     received = many.symbols(payload)
@@ -230,4 +224,4 @@ class WaveformTable:
 
 def _one_block(code: Code) -> Code:
     """The same for messages of any length."""
-    return Code(code.modem, 1, code.payload_bits, code.symbols)
+    return replace(code, blocks=1)
