@@ -80,12 +80,6 @@ def test_the_checksum_follows_the_contents_and_not_the_packing(tmp_path, tiny, w
         assert other.checksum != plain.checksum
 
 
-def test_a_home_folder_is_found(tmp_path, tiny, write, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    write(tmp_path / "mine", tiny.arrays)
-    assert len(load("~/mine").train) == 30
-
-
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -248,23 +242,6 @@ def test_the_files_of_an_installed_package_are_read_where_they_are(
     assert len(load("tiny").train) == 30
     assert asked == []
     assert not named.exists()
-
-
-@pytest.mark.parametrize("online", [True, False])
-def test_no_program_is_ever_started(tiny, named, to_idx, download, monkeypatch, online):
-    """A library installs no packages, and asks for none as root."""
-    started = []
-    monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
-    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command))
-    monkeypatch.setattr("subprocess.run", lambda command, **_: started.append(command))
-    monkeypatch.setattr("os.system", started.append)
-    download(packed_files(tiny.arrays, to_idx) if online else {})
-    if online:
-        assert len(load("tiny").train) == 30
-    else:
-        with pytest.raises(RequestError, match="apt-get install dataset-tiny"):
-            load("tiny")
-    assert started == []
 
 
 def four_ways(name, cache):

@@ -80,20 +80,6 @@ def test_a_devices_gain_does_not_depend_on_the_number_of_devices(fading, cdf):
         assert fading.gains(5, 9, few).tolist() == many[:few].tolist()
 
 
-@fading_models
-def test_the_sum_of_attempts_is_that_of_independent_gains_under_one_shadow(fading, cdf):
-    draws, copies = 60_000, 3
-    plain = fading.fading if isinstance(fading, Shadowed) else fading
-    gains = sum(plain.gains(seed, 1, draws) for seed in range(copies))
-    if isinstance(fading, Shadowed):
-        normal = np.random.default_rng(0).standard_normal(draws)
-        gains = gains * 10 ** (fading.sigma_db * normal / 10)
-    for threshold in (0.5, 2.0, 3.0, 5.0):
-        expected = float(fading.sum_survival(np.array([threshold]), copies)[0])
-        error = math.sqrt(expected * (1 - expected) / draws)
-        assert abs((gains >= threshold).mean() - expected) <= 4 * error + 1e-6
-
-
 def test_two_methods_under_one_seed_meet_the_same_channel():
     one, other = Rayleigh(), build_fading(RadioSection())
     one.gains(9, 1, 100)  # another order of rounds

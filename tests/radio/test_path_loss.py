@@ -101,14 +101,6 @@ def test_3gpp_by_pencil():
     )
 
 
-def test_the_loss_is_continuous_at_the_breakpoint():
-    for name in SCENARIOS:
-        model = Urban(SCENARIOS[name], 3.5e9, "always")
-        turn = model.breakpoint_m
-        below, above = decibel(model, turn * (1 - 1e-9), turn * (1 + 1e-9))
-        assert below == pytest.approx(above, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("scenario", "metre", "expected"),
     [

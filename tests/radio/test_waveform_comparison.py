@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-from slimfl import extras
 from slimfl.cli import main, waveform_link
 from slimfl.radio import Superposition, from_db
 from slimfl.radio.waveform import table as cache
@@ -82,12 +81,3 @@ def test_what_cannot_be_compared_is_refused(monkeypatch, capsys, arguments, word
         main()
     assert ended.value.code == 2
     assert words in " ".join(capsys.readouterr().err.split())
-
-
-def test_without_the_extra_the_command_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr(extras, "_installed", lambda package: package != "sionna")
-    monkeypatch.setattr(sys, "argv", ["slimfl", "link", "--waveform"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert ".[waveform]" in capsys.readouterr().err
