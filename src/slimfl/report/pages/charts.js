@@ -101,15 +101,13 @@ function bars(plot, state, colours, width) {
   const domain = plot.rows.flatMap((_, i) => (begins[i] ? [`name ${i}`, `${i}`] : [`${i}`]));
   const stacks = plot.stacks.filter((stack) => !state.hidden.has(stack.name));
   const skip = Math.ceil(15 * plot.rows.length / plot.height);
-  const sums = plot.rows.map(() => 0);
   const colour = (stack, i) => (stack.colours?.[i] ?? stack.colour)[colours.index];
   const pattern = (stack, i) => `hatch-${colour(stack, i).slice(1)}`;
-  const data = stacks.flatMap((stack) => plot.rows.map((_, i) => ({ i, stack, from: sums[i], to: (sums[i] += stack.values[i]) })));
+  const data = stacks.flatMap((stack) => plot.rows.map((_, i) => ({ i, stack, value: stack.values[i] })));
   const marked = plot.marks ? plot.rows.map((_, i) => i).filter((i) => plot.marks.values[i] !== null) : [];
   // marks are shares in percent, which no error takes beyond 0 and 100
   const end = (sign) => (i) => Math.min(100, Math.max(0, plot.marks.values[i] + sign * plot.marks.errors[i]));
-  const solid = data.filter((bar) => !bar.stack.hatched), hatched = data.filter((bar) => bar.stack.hatched);
-  const place = { x1: "from", x2: "to", y: (bar) => `${bar.i}`, insetTop: 2, insetBottom: 2 };
+  const hatched = data.filter((bar) => bar.stack.hatched);
   const made = draw(colours, {
     width, height: plot.height, marginLeft: named ? 84 : 56, marginTop: 4,
     x: { domain: plot.range, label: x.label, ticks: ticks(plot.range, width, x.whole) },
@@ -120,8 +118,10 @@ function bars(plot, state, colours, width) {
       named && Plot.text(domain.filter((key) => key.startsWith("name")), {
         y: (key) => key, frameAnchor: "left", dx: -80, text: (key) => fitted(plot.rows[key.slice(5)].name, width - 12), fontWeight: 600, fill: colours.ink, textAnchor: "start",
       }),
-      Plot.barX(solid, { ...place, fill: (bar) => colour(bar.stack, bar.i) }),
-      Plot.barX(hatched, { ...place, fill: (bar) => `url(#${pattern(bar.stack, bar.i)})`, stroke: (bar) => colour(bar.stack, bar.i) }),
+      Plot.barX(data, {
+        x: "value", y: (bar) => `${bar.i}`, insetTop: 2, insetBottom: 2,
+        fill: ({ stack, i }) => (stack.hatched ? `url(#${pattern(stack, i)})` : colour(stack, i)), stroke: ({ stack, i }) => (stack.hatched ? colour(stack, i) : "none"),
+      }),
       Plot.link(marked, { x1: end(-1), x2: end(1), y1: (i) => `${i}`, y2: (i) => `${i}`, stroke: colours.ink, strokeWidth: 1.6, marker: "tick" }),
       Plot.dot(marked, { x: (i) => plot.marks.values[i], y: (i) => `${i}`, symbol: "diamond", r: 5, fill: colours.ink, stroke: colours.card }),
     ],

@@ -1,11 +1,11 @@
 // The page: events come in, the view is drawn at most a few times per second.
 import { RunTable } from "./table.js";
 
-const { mount, draw: drawPlot, grids, theme, svg, html, legend } = slimflCharts;
+const { mount, draw: drawPlot, grids, theme, html, legend } = slimflCharts;
 const $ = (id) => document.getElementById(id);
 const DRAW_MS = 200; // between two drawings while rounds come in
 const DETAILS_MS = 700; // between two requests for details
-const DOTS = 20_000; // of gains
+const DOTS = 5_000; // of gains
 const DASHES = ["", "7 4", "2 3", "9 3 2 3"]; // the widest first
 
 // The user's choices survive a reload.
@@ -167,18 +167,14 @@ function showGains({ gains, heat: { cells, colours, words, rounds }, thresholds,
   const [low, high] = known.reduce(([a, b], gain) => [Math.min(a, gain), Math.max(b, gain)], [Infinity, 1e-300]);
   const domain = [10 ** Math.floor(Math.log10(Math.max(low, high / 1e4))), 10 ** Math.ceil(Math.log10(high))]; // tiny gains would squeeze the rest
   const powers = Array.from({ length: Math.round(Math.log10(domain[1] / domain[0])) + 1 }, (_, i) => Number((domain[0] * 10 ** i).toPrecision(2)));
-  const dots = (_, { scales: { x, y } }) => {
-    const group = svg("g"), paths = colours.map(() => "");
-    all.forEach(([round, gain, code], i) => { if (i % step === 0) paths[code] += `M${x.apply(round).toFixed(1)} ${y.apply(Math.max(gain, domain[0])).toFixed(1)}h0`; });
-    paths.forEach((d, code) => d && group.append(svg("path", { d, stroke: colours[code][screen.index], "stroke-width": 3, "stroke-linecap": "square" })));
-    return group;
-  };
+  const dots = all.filter((_, i) => i % step === 0);
   place.replaceChildren(drawPlot(screen, {
     width: Math.max(220, place.clientWidth), height: place.clientHeight,
     x: { label: "round", domain: [from + 0.5, from + rounds.length + 0.5], ticks: Math.min(rounds.length, 12), tickFormat: (v) => (Number.isInteger(v) ? String(v) : "") },
     y: { label: "gain", type: "log", domain, ticks: powers, tickFormat: String },
     marks: [
-      ...grids(screen, powers), dots,
+      ...grids(screen, powers),
+      Plot.dot(dots, { x: "0", y: ([, gain]) => Math.max(gain, domain[0]), r: 1.5, symbol: "square", fill: ([, , code]) => colours[code][screen.index] }),
       Plot.ruleY(thresholds, { y: "gain", stroke: screen.ink, strokeWidth: 1.5, strokeDasharray: "6 4" }),
       ...thresholds.map((one, i) => Plot.text([one], {
         y: "gain", frameAnchor: i % 2 ? "right" : "left", dy: i ? -8 : 9, dx: i % 2 ? -4 : 4, fill: screen.ink, stroke: screen.card, strokeWidth: 4,
