@@ -11,7 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from slimfl.cli.app import app
 from slimfl.errors import RequestError
 from slimfl.results.records import load
 from slimfl.round import RunFolder, Simulation, completed, run
@@ -91,7 +93,17 @@ def test_a_cut_off_experiment_is_not_another_one(ran, tmp_path):
             RunFolder.open(tmp_path / "run").experiment()
 
 
-def test_a_plausible_change_of_a_line_is_noticed(ran, tmp_path):
+def by_command(folder):
+    done = CliRunner().invoke(app, ["resume", str(folder.path)])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [lambda folder: run(Simulation(folder.experiment()), folder), by_command],
+    ids=["Python", "command"],
+)
+def test_a_plausible_change_of_a_line_is_noticed_and_its_rounds_repeated(ran, tmp_path, repeat):
     _, folder = ran
     copy = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
     load(copy.path)
@@ -103,7 +115,7 @@ def test_a_plausible_change_of_a_line_is_noticed(ran, tmp_path):
         load(copy.path)
     assert not completed(copy, copy.experiment(), verify=True)
     assert copy.checkpoint(at_most=3) is None
-    run(Simulation(copy.experiment()), copy)
+    repeat(copy)
     kept = [line.energy_j for line in load(copy.path).lines]
     assert kept == [line.energy_j for line in folder.metrics()]
 

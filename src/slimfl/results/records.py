@@ -69,13 +69,11 @@ class RunRecord:
 def load(path: Path) -> RunRecord:
     """The record of one run folder."""
     folder = RunFolder.open(path)
-    lines = folder.metrics()
-    folder.check_metrics(lines)
     return RunRecord(
         path,
         folder.experiment(),
         folder.provenance(),
-        lines,
+        folder.metrics(),
         folder.class_counts(),
     )
 

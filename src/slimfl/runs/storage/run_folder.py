@@ -123,8 +123,16 @@ class RunFolder:
         return found.lines
 
     def intact_metrics(self) -> IntactLines:
-        """The lines before the first that is damaged, missing or repeated."""
-        return record.read_intact(self.path / METRICS, self.experiment())
+        """The lines before the first that is damaged, missing or repeated.
+
+        Where a line has changed is unknown: then it is in `damage`, and all lines are there.
+        """
+        found = record.read_intact(self.path / METRICS, self.experiment())
+        if found.damage is None and (rounds := self._changed_before(len(found.lines))):
+            path = self.path / METRICS
+            words = f"{path} has changed in its first {rounds} lines since they were written"
+            return replace(found, damage=words)
+        return found
 
     def write_partition(self, class_counts: list[list[int]]) -> None:
         """Record how many samples of each class every device holds."""
@@ -166,14 +174,10 @@ class RunFolder:
         """The newest intact checkpoint up to round `at_most`."""
         return checkpoints.newest(self.path / CHECKPOINTS, at_most, self._digest)
 
-    def check_metrics(self, lines: list[RoundRecord]) -> None:
-        """Refuse lines that have changed since the newest checkpoint was written."""
-        found = checkpoints.newest_digest(self.path / CHECKPOINTS, len(lines))
-        if found is not None and self._digest(found[0]) != found[1]:
-            raise RequestError(
-                f"{self.path / METRICS} has changed in its first {found[0]} lines since they were "
-                f"written; restore it, or repeat rounds with `{resume_command(self.path)}`"
-            )
+    def _changed_before(self, round: int) -> int:
+        """Up to which round lines differ from those that a checkpoint belongs to; 0 if none do."""
+        found = checkpoints.newest_digest(self.path / CHECKPOINTS, round)
+        return found[0] if found is not None and self._digest(found[0]) != found[1] else 0
 
     def _digest(self, rounds: int) -> str:
         """The checksum of the first lines of the metrics."""
