@@ -17,8 +17,7 @@ import rooms  # noqa: E402
 import tutorials  # noqa: E402
 
 project = "slimfl"
-author = "The SlimFL maintainers"
-copyright = author
+author = copyright = "The SlimFL maintainers"
 release = version = version_of("slimfl")
 
 extensions = [

@@ -99,18 +99,14 @@ def documents() -> dict[str, Any]:
 
 
 def planned() -> list[dict[str, Any]]:
-    """Every plan, answered ones first."""
-    return sorted(map(_planned, plans.names()), key=lambda each: not each["complete"])
-
-
-def _planned(name: str) -> dict[str, Any]:
-    """A plan, its runs, and what they say if some are finished."""
-    plan = plans.load(name)
-    there = (RESULTS / "plans" / f"{name}.json").is_file()
-    document = read(f"plans/{name}") if there else {"finished": 0}
-    complete = document["finished"] == len(plan.runs)
-    return {"name": name, "plan": plan.plan, "runs": plan.runs, "document": document,
-            "complete": complete}  # fmt: skip
+    """Every plan with its runs and what they say, answered ones first."""
+    found = []
+    for plan in map(plans.load, plans.names()):
+        path = f"plans/{plan.name}"
+        document = read(path) if (RESULTS / f"{path}.json").is_file() else {"finished": 0}
+        found.append({"name": plan.name, "plan": plan.plan, "runs": plan.runs,
+                      "document": document})  # fmt: skip
+    return sorted(found, key=lambda each: each["document"]["finished"] < len(each["runs"]))
 
 
 def commands() -> str:
@@ -267,7 +263,6 @@ def stale() -> Iterator[tuple[Path, Callable[[], object]]]:
 
 def main(check: bool) -> int:
     """Write or check everything; the status to end with."""
-    IMAGES.mkdir(exist_ok=True)
     try:
         found = list(stale())
     except StaleError as error:

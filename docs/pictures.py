@@ -3,8 +3,6 @@
 `python docs/fragments.py` draws them into docs/images, with those of committed results.
 """
 
-from __future__ import annotations
-
 import matplotlib as mpl
 
 mpl.use("svg")
@@ -30,8 +28,7 @@ STYLE = {
 }
 #: Bits of the base as a share of the model's, with their names, and what the base alone is worth.
 SHARES = {1 / 2: "1/2", 1 / 3: "1/3", 1 / 4: "1/4", 1 / 8: "1/8", 1 / 16: "1/16"}
-WORTH = (0.5, 0.6, 0.7, 0.8, 0.9)
-RATE = 3.0
+WORTH, RATE = (0.5, 0.6, 0.7, 0.8, 0.9), 3.0
 
 
 def segments_picture() -> Figure:
