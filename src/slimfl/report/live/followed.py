@@ -102,7 +102,8 @@ class Rounds:
         kept, _ = thin(range(tested), points)
         return {
             "x": {axis: short(place[i] for i in kept) for axis, place in self.places.items()},
-            "y": {width: short(100 * a[i] for i in kept) for width, a in self.accuracy.items()},
+            # a copy, as the following thread may add a width meanwhile
+            "y": {width: short(100 * a[i] for i in kept) for width, a in [*self.accuracy.items()]},
         }
 
 
