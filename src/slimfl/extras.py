@@ -23,7 +23,7 @@ def why_missing(extra: str, *packages: str) -> str | None:
 
 def why_not_flower() -> str | None:
     """Why the flower engine is not available; None if it is."""
-    return why_missing("flower", "flwr", "ray")
+    return why_missing("flower", "flwr", "ray", "psutil")
 
 
 def why_not_deploy() -> str | None:

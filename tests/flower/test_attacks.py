@@ -73,7 +73,8 @@ def federation(folder):
 
 
 def pids(federation):
-    return [p.pid for each in federation.processes.all() for p in each.family()]
+    names = ["server", *map(federation.kit.device_name, range(federation.kit.devices))]
+    return [process.pid for process in federation.processes.family(names)]
 
 
 def foreign_app(folder):

@@ -22,7 +22,7 @@ from slimfl.experiment import DataSection, build
 from slimfl.experiment.naming import trusted, trusting
 from slimfl.flower import device as device_module
 from slimfl.flower import engine as engine_module
-from slimfl.flower.connect import ClaimedRoster, RegisteredRoster, deployed
+from slimfl.flower.connect import Claims, deployed, registered
 from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.messages import ARRAYS, CONFIG, PARAMETERS, STATE, parameters_record
 from slimfl.round import RunFolder, Simulation, run
@@ -549,11 +549,11 @@ def test_own_networks_and_wrong_engines_are_refused():
         SlimFLStrategy(experiment("torch"), federation(4))
 
 
-class TestRosters:
+class TestWhoIsWho:
     def test_a_name_makes_a_device(self):
         grid = federation(2)
         grid.nodes += [Node(5, "gateway"), Node(6, "device-x"), Node(7, "")]
-        assert RegisteredRoster(grid).nodes() == {0: 1000, 1: 999}
+        assert registered(grid) == {0: 1000, 1: 999}
 
     def test_without_names_nodes_are_asked_once_and_the_first_to_claim_stays(self, caplog):
         from flwr.app import ConfigRecord, RecordDict
@@ -575,7 +575,7 @@ class TestRosters:
                     yield Message(told, reply_to=message)
 
         grid = Grid()
-        roster = ClaimedRoster(grid)
+        roster = Claims(grid)
         assert roster.nodes() == {0: 11, 1: 12}
         grid.present = (11, 13, 12)
         with caplog.at_level(logging.WARNING):

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 import os
 import socket
 import ssl
@@ -158,7 +157,7 @@ def test_a_task_gets_its_token_in_a_file_without_a_name(monkeypatch, tmp_path):
     from flwr.supercore.constant import TaskType
     from flwr.supercore.superexec.executor import ExecutionSpec
 
-    from slimfl.flower.guard import _quiet_executor
+    from slimfl.flower.guard import QuietExecutor
 
     out = tmp_path / "out"
     program = tmp_path / "flwr-clientapp"
@@ -175,7 +174,7 @@ def test_a_task_gets_its_token_in_a_file_without_a_name(monkeypatch, tmp_path):
         insecure=False, root_certificates_path="ca.crt", runtime_dependency_install=False,
         parent_pid=1, suppress_output=False, task_id=1,
     )  # fmt: skip
-    executor = _quiet_executor()
+    executor = QuietExecutor()
     assert executor.launch(spec).status == "accepted"
     (process,) = started
     assert process.wait(30) == 0
@@ -280,33 +279,15 @@ def test_nginx_takes_the_nginx_conf(tmp_path, listen):
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
-    from slimfl.flower.federation import Processes
     from slimfl.flower.kit import Kit
 
-    for name in ("kit.toml", "processes.json", "slimfl-app.json", "control.token"):
+    for name in ("kit.toml", "slimfl-app.json", "control.token"):
         os.mkfifo(tmp_path / name)
     (tmp_path / "ca.crt").write_text("")
     for read in (
         lambda: Kit.open(tmp_path),
-        Processes(tmp_path / "processes.json").all,
         lambda: SignedApp.read(tmp_path),
         SuperLink("127.0.0.1:9", tmp_path / "ca.crt", tmp_path).nodes,
     ):
         with pytest.raises(RequestError, match=r"\(it is not a regular file\)"):
             read()
-
-
-def test_a_damaged_list_of_processes_is_told_in_a_sentence(tmp_path):
-    from slimfl.flower.federation import Processes
-
-    file = tmp_path / "processes.json"
-    entry = {"name": "x", "pid": 12, "started": 1.5, "boot": 0.5}
-    for damaged in (
-        "", "{", "3", "[3]", "[{}]", "null", "[" * 100_000,
-        *(json.dumps([{**entry, key: value}])
-          for key, value in (("pid", "12"), ("pid", 1), ("pid", -1), ("pid", 0), ("name", 3),
-                             ("started", None), ("boot", "1"), ("more", 1))),
-    ):  # fmt: skip
-        file.write_text(damaged)
-        with pytest.raises(RequestError, match="damaged"):
-            Processes(file).all()

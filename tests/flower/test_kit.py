@@ -1,20 +1,20 @@
 """The kit on disk: keys, certificates and scripts."""
 
-import os
 import socket
 import ssl
 import stat
 import subprocess
+import sys
 
-import psutil
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
-from federations import free_ports
+from federations import free_ports, until
 
 from slimfl.errors import RequestError, RunError
 from slimfl.flower.federation import Processes
 from slimfl.flower.kit import Kit, lay_out
+from slimfl.flower.processes import living
 from slimfl.flower.signed import bundle, files
 from slimfl.flower.superlink import SuperLink
 from tests import asking
@@ -281,8 +281,6 @@ def test_a_damaged_public_key_is_told_in_a_sentence(tmp_path, text):
 
 
 def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
-    import sys
-
     import tomli_w
 
     made = Kit(tmp_path, **WHOLE)
@@ -298,14 +296,11 @@ def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
         assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_units_and_the_compose_file_name_every_process(kit):
+def test_units_name_every_process(kit):
     units = sorted(unit.name for unit in kit.path.rglob("*.service"))
     assert units == [*(f"slimfl-device-{k}.service" for k in range(3)), "slimfl-superlink.service"]
     for unit in kit.path.rglob("*.service"):
         assert f"/opt/slimfl/{unit.parent.name}/start.sh" in unit.read_text()
-    compose = (kit.path / "compose.yaml").read_text()
-    assert compose.startswith("# UNTESTED")
-    assert all(f"./{name}:/kit" in compose for name in ("server", "device-0", "device-2"))
 
 
 def test_the_experiment_in_the_kit_is_one(kit):
@@ -352,86 +347,30 @@ def test_the_bundle_carries_two_small_files():
     compile(files()["slimfl_app.py"], "slimfl_app.py", "exec")
 
 
-class TestProcesses:
-    def test_all_that_a_process_started_ends_with_it(self, tmp_path):
-        processes = Processes(tmp_path / "processes.json")
-        # a child in a session of its own, as Flower's helpers are, that ignores a polite request
-        script = (
-            "import subprocess, sys, time\n"
-            "child = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);'\n"
-            "child += 'print(1, flush=True); time.sleep(60)'\n"
-            "subprocess.Popen([sys.executable, '-c', child], start_new_session=True)\n"
-            "time.sleep(60)\n"
-        )
-        import sys
-        import time
+#: Starts a child in a session of its own, as Flower's helpers are, that ignores a polite request.
+STUBBORN = """
+import subprocess, sys, time
+child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+child += "print('ready', flush=True); time.sleep(60)"
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
+time.sleep(60)
+"""
 
-        log = tmp_path / "logs" / "tree.log"
-        processes.start("tree", [sys.executable, "-c", script], log, {})
-        parent = processes.running()["tree"].pid
-        deadline = time.monotonic() + 60
-        while "1" not in log.read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        listed = ["ps", "-A", "-o", "pid=,ppid=,stat="]
-        table = [line.split() for line in subprocess.check_output(listed, text=True).splitlines()]
-        children = [pid for pid, parent_of, _ in table if parent_of == str(parent)]
-        assert len(children) == 1
-        processes.end(["tree"], patience_s=2)
-        after = [line.split() for line in subprocess.check_output(listed, text=True).splitlines()]
-        alive = {pid for pid, _, state in after if not state.startswith("Z")}
-        assert not alive & {str(parent), *children}
-        assert processes.all() == []
 
-    def test_what_a_process_started_ends_also_if_it_died_first(self, tmp_path):
-        import sys
-        import time
-
-        processes = Processes(tmp_path / "processes.json")
-        script = (
-            "import subprocess, sys, time\n"
-            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-            "print(child.pid, flush=True)\n"
-            "time.sleep(60)\n"
-        )
-        log = tmp_path / "logs" / "tree.log"
-        processes.start("tree", [sys.executable, "-c", script], log, {})
-        deadline = time.monotonic() + 60
-        while "\n" not in log.read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        child = int(log.read_text())
-        os.kill(processes.running()["tree"].pid, 9)
-        while processes.running() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.kill(child, 0)  # it lives on
-        processes.end(["tree"])
-        listed = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True
-        )
-        assert listed.stdout.strip()[:1] in ("", "Z")
-        assert processes.all() == []
-
-    def test_a_group_of_another_boot_is_left_alone(self, tmp_path):
-        import json
-        import sys
-
-        leader = subprocess.Popen(
-            [sys.executable, "-c", "import subprocess, sys\n"
-             "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)'])"],
-            start_new_session=True,
-        )  # fmt: skip
-        leader.wait()
-        file = tmp_path / "processes.json"
-        entry = {"name": "x", "pid": leader.pid, "started": 7.0, "boot": psutil.boot_time() - 3600}
-        file.write_text(json.dumps([entry]))
-        Processes(file).end(["x"])
-        os.killpg(leader.pid, 9)  # raises if it was ended above
-
-    def test_a_reused_id_is_not_taken_for_our_process(self, tmp_path):
-        import json
-
-        file = tmp_path / "processes.json"
-        entry = {"name": "x", "pid": os.getpid(), "started": 7.0, "boot": 1.0}
-        file.write_text(json.dumps([entry]))
-        processes = Processes(file)
-        assert processes.running() == {}
-        processes.end(["x"])  # and this process lives on
+@pytest.mark.parametrize("died_first", [False, True])
+def test_all_that_a_process_started_ends_with_it(tmp_path, died_first):
+    processes, log = Processes(tmp_path), tmp_path / "logs" / "tree.log"
+    processes.start("tree", [sys.executable, "-c", STUBBORN], log, {})
+    until(lambda: "ready" in log.read_text(), "the child did not start")
+    family = processes.family(["tree"])
+    assert len(family) == 2
+    parent = processes.running()["tree"]
+    assert parent in family
+    assert Processes(tmp_path / "other").family(["tree"]) == processes.family(["other"]) == []
+    if died_first:
+        parent.kill()
+        until(lambda: not processes.running(), "it did not end")
+        assert processes.family(["tree"]) == [one for one in family if one != parent]
+    processes.end(["tree"], patience_s=2)
+    assert living(family) == []
+    assert processes.running() == {}

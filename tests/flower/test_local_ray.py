@@ -19,9 +19,9 @@ import pytest
 from federations import listening
 
 from slimfl.errors import RequestError
-from slimfl.flower import local_ray, ray_guard
-from slimfl.flower.federation import living
+from slimfl.flower import local_ray, processes
 from slimfl.flower.local_ray import LocalRay, clear_leftovers
+from slimfl.flower.processes import living
 
 linux_only = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
 
@@ -245,11 +245,11 @@ def test_only_marked_processes_are_ended(tmp_path):
     def started(environment):
         return subprocess.Popen(["sleep", "300"], env=os.environ | environment)
 
-    ours = started({ray_guard.MARK: str(tmp_path / "a")})
-    others = [started({}), started({ray_guard.MARK: str(tmp_path / "ab")})]
+    ours = started({processes.RAY: str(tmp_path / "a")})
+    others = [started({}), started({processes.RAY: str(tmp_path / "ab")})]
     try:
         (tmp_path / "a").mkdir()
-        ray_guard.clear(tmp_path / "a")
+        processes.clear_ray(tmp_path / "a")
         assert ours.wait(10) == -signal.SIGKILL
         assert all(other.poll() is None for other in others)
         assert not (tmp_path / "a").exists()

@@ -28,23 +28,15 @@ SMALL = Sizes(1, 9, 7, (8, 16, 24), 5, ((3, 5, 7), (8, 9, 16), (8, 16, 24)))
 
 def make(sizes: Sizes, simd: str = "auto") -> _native.Network:
     return _native.Network(
-        sizes.in_channels,
-        sizes.height,
-        sizes.width,
-        sizes.channels,
-        sizes.classes,
-        list(sizes.active),
-        simd=simd,
-    )
+        sizes.in_channels, sizes.height, sizes.width, sizes.channels, sizes.classes,
+        list(sizes.active), simd=simd,
+    )  # fmt: skip
 
 
-def train_alone(
-    net, theta, m, v, step, images, labels, order, batch_offsets, learning_rates, visits=None,
-    **options,
-):  # fmt: skip
-    """A cohort of one device."""
-    device = (order, batch_offsets, m, v, step, learning_rates, visits)
-    return net.train_cohort(theta, [device], images, labels, **options)[0]
+def device(problem, order, offsets, rates, visits=None):
+    """One that trains for the first time, as the module takes it."""
+    m, v = np.zeros((2, problem.theta.size), np.float32)
+    return order, offsets, m, v, 0, rates, visits
 
 
 class Problem:
@@ -65,8 +57,20 @@ class Problem:
         self.y = torch.from_numpy(self.labels)
 
     @property
+    def data(self):
+        return self.images, self.labels
+
+    @property
     def normalisation(self) -> dict[str, np.ndarray]:
         return {"mean": self.mean, "std": self.std}
+
+    def train(self, net, devices, theta=None, **options):
+        """Parameters, steps and losses of every device."""
+        start = self.theta if theta is None else theta
+        return net.train_cohort(start, devices, *self.data, **self.normalisation, **options)
+
+    def gradient(self, net, index, *more, **options):
+        return net.gradient(self.theta, *self.data, index, self.mean, self.std, *more, **options)
 
     def expected_gradient(self, algorithm, visited, index, dtype=torch.float64):
         theta = torch.tensor(self.theta, dtype=dtype, requires_grad=True)
@@ -89,14 +93,8 @@ def sizes_strategy(draw):
     columns = [sorted(draw(st.lists(channels, min_size=count, max_size=count))) for _ in range(3)]
     active = tuple(zip(*columns, strict=True))
     side = st.integers(1, 12)
-    return Sizes(
-        draw(st.integers(1, 3)),
-        draw(side),
-        draw(side),
-        active[-1],
-        draw(st.integers(1, 11)),
-        active,
-    )
+    into, classes = draw(st.integers(1, 3)), draw(st.integers(1, 11))
+    return Sizes(into, draw(side), draw(side), active[-1], classes, active)
 
 
 def assert_gradient(actual, expected, rounding=0.0, tolerance=1e-5):
@@ -123,17 +121,8 @@ def test_gradient(sizes, batch, seed, algorithm, simd, data):
     visits = np.isin(np.arange(count), list(taking_part)).astype(np.uint8)
     width = data.draw(st.integers(0, count - 1)) if algorithm == "width" else None
     visited = [width] if algorithm == "width" else [w for w in range(count) if visits[w]]
-    gradient, found = make(sizes, simd).gradient(
-        problem.theta,
-        problem.images,
-        problem.labels,
-        index,
-        problem.mean,
-        problem.std,
-        algorithm,
-        problem.weights,
-        visits,
-        width,
+    gradient, found = problem.gradient(
+        make(sizes, simd), index, algorithm, problem.weights, visits, width
     )
     # An activation within rounding of 0 or 6 may fall on either side of the gradient's jump.
     precise, x = torch.tensor(problem.theta).double(), problem.x[index].double()
@@ -153,15 +142,9 @@ def test_gradient(sizes, batch, seed, algorithm, simd, data):
 def test_gradient_of_the_paper(simd, algorithm):
     problem = Problem(PAPER, 16)
     index = np.arange(16)
+    plain = problem.images[..., 0].copy(), problem.labels.astype(np.uint8)
     gradient, _ = make(PAPER, simd).gradient(
-        problem.theta,
-        problem.images[..., 0].copy(),
-        problem.labels.astype(np.uint8),
-        index,
-        problem.mean,
-        problem.std,
-        algorithm,
-        problem.weights,
+        problem.theta, *plain, index, problem.mean, problem.std, algorithm, problem.weights
     )
     assert make(PAPER).parameter_count == 4586
     expected, _ = problem.expected_gradient(algorithm, [0, 1], index)
@@ -217,48 +200,22 @@ def test_training(name, algorithm, mode, epochs):
     options, build = OPTIMISERS[name]
     problem = Problem(SMALL, 30, spread=0.7)
     order, offsets, rates, visits = schedule(problem, epochs, 8, 30)
-    size = problem.theta.size
-    m, v = np.zeros(size, np.float32), np.zeros(size, np.float32)
     net = make(SMALL)
+    m, v = np.zeros((2, problem.theta.size), np.float32)
     # In two calls, to see the state carried over.
     half = len(rates) // 2
     theta, step = problem.theta, 0
     for part in (slice(0, half), slice(half, len(rates))):
         cuts = offsets[part.start : part.stop + 1]
-        theta, step, found = train_alone(
-            net,
-            theta,
-            m,
-            v,
-            step,
-            problem.images,
-            problem.labels,
-            order,
-            cuts,
-            rates[part],
-            visits[part],
-            **problem.normalisation,
-            algorithm=algorithm,
-            mode=mode,
-            weights=problem.weights,
-            **options,
+        one = (order, cuts, m, v, step, rates[part], visits[part])
+        [(theta, step, found)] = problem.train(
+            net, [one], theta, algorithm=algorithm, mode=mode, weights=problem.weights, **options
         )
         assert (np.isfinite(found) == visits[part].any(0)).all()
     leaf = torch.tensor(problem.theta, requires_grad=True)
     batches = [order[a:b] for a, b in itertools.pairwise(offsets)]
-    train(
-        SMALL,
-        leaf,
-        build([leaf]),
-        problem.x,
-        problem.y,
-        batches,
-        rates,
-        algorithm,
-        mode,
-        problem.weights,
-        visits,
-    )
+    how = (rates, algorithm, mode, problem.weights, visits)
+    train(SMALL, leaf, build([leaf]), problem.x, problem.y, batches, *how)
     expected = leaf.detach().numpy()
     assert step == (visits.sum() if mode == "sequential" else len(rates))
     moved = np.linalg.norm(expected - problem.theta)
@@ -268,70 +225,37 @@ def test_training(name, algorithm, mode, epochs):
 
 def test_one_adam_step_is_that_of_torch():
     problem = Problem(PAPER, 8)
-    size = problem.theta.size
-    m, v = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    gradient, _ = make(PAPER).gradient(
-        problem.theta, problem.images, problem.labels, np.arange(8), problem.mean, problem.std
-    )
-    theta, step, _ = train_alone(
-        make(PAPER),
-        problem.theta,
-        m,
-        v,
-        0,
-        problem.images,
-        problem.labels,
-        np.arange(8),
-        np.array([0, 8]),
-        np.array([0.01]),
-        **problem.normalisation,
-    )
+    gradient, _ = problem.gradient(make(PAPER), np.arange(8))
+    one = device(problem, np.arange(8), np.array([0, 8]), np.array([0.01]))
+    [(theta, step, _)] = problem.train(make(PAPER), [one])
     leaf = torch.tensor(problem.theta, requires_grad=True)
     leaf.grad = torch.from_numpy(gradient)
     optimiser = torch.optim.Adam([leaf], lr=0.01)
     optimiser.step()
     assert step == 1
     np.testing.assert_allclose(theta, leaf.detach().numpy(), rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(m, optimiser.state[leaf]["exp_avg"].numpy(), rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(
-        v, optimiser.state[leaf]["exp_avg_sq"].numpy(), rtol=1e-5, atol=1e-18
-    )
+    moments = optimiser.state[leaf]
+    np.testing.assert_allclose(one[2], moments["exp_avg"].numpy(), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(one[3], moments["exp_avg_sq"].numpy(), rtol=1e-5, atol=1e-18)
 
 
 def test_one_width_training_leaves_the_rest():
     problem = Problem(SMALL, 20)
-    size = problem.theta.size
-    m, v = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    theta, _, found = train_alone(
-        make(SMALL),
-        problem.theta,
-        m,
-        v,
-        0,
-        problem.images,
-        problem.labels,
-        np.arange(20),
-        np.array([0, 10, 20]),
-        np.full(2, 0.01),
-        **problem.normalisation,
-        algorithm="width",
-        width_index=0,
-    )
+    one = device(problem, np.arange(20), np.array([0, 10, 20]), np.full(2, 0.01))
+    [(theta, _, found)] = problem.train(make(SMALL), [one], algorithm="width", width_index=0)
     assert np.isfinite(found[0])
     assert np.isnan(found[1:]).all()
-    conv = theta[: 8 * 9].reshape(8, 9)
-    before = problem.theta[: 8 * 9].reshape(8, 9)
-    assert (conv[3:] == before[3:]).all()
-    assert (conv[:3] != before[:3]).any()
+    moved = (theta != problem.theta)[: 8 * 9].reshape(8, 9)  # the first convolution
+    assert moved[:3].any()
+    assert not moved[3:].any()
 
 
 def cohort(problem: Problem, counts: list[int]):
-    devices = []
-    for count in counts:
-        order, offsets, rates, visits = schedule(problem, 2, 4, count)
-        zeros = np.zeros((2, problem.theta.size), np.float32)
-        devices.append((order, offsets, zeros[0], zeros[1], 0, rates, visits))
-    return devices
+    return [device(problem, *schedule(problem, 2, 4, count)) for count in counts]
+
+
+def copied(devices):
+    return [(*d[:2], d[2].copy(), d[3].copy(), *d[4:]) for d in devices]
 
 
 @pytest.mark.parametrize("simd", LEVELS)
@@ -340,73 +264,36 @@ def test_threads_do_not_change_bits(simd):
     for threads in (1, 2, 3, 7):
         problem = Problem(SMALL, 30)
         devices = cohort(problem, [3, 30, 1, 12, 7])
-        out = make(SMALL, simd).train_cohort(
-            problem.theta,
-            devices,
-            problem.images,
-            problem.labels,
-            **problem.normalisation,
-            threads=threads,
-        )
+        out = problem.train(make(SMALL, simd), devices, threads=threads)
         results.append([(theta.tobytes(), step, loss.tobytes()) for theta, step, loss in out])
-        results[-1] += [(device[2].tobytes(), device[3].tobytes()) for device in devices]
+        results[-1] += [(one[2].tobytes(), one[3].tobytes()) for one in devices]
     assert all(result == results[0] for result in results)
 
 
-def test_a_cohort_is_its_devices():
-    problem = Problem(SMALL, 30)
-    devices = cohort(problem, [5, 30])
-    again = [(*d[:2], d[2].copy(), d[3].copy(), *d[4:]) for d in devices]
-    net = make(SMALL)
-    out = net.train_cohort(
-        problem.theta, devices, problem.images, problem.labels, **problem.normalisation, threads=2
-    )
-    for (order, offsets, m, v, step, rates, visits), (theta, steps, _) in zip(
-        again, out, strict=True
-    ):
-        alone, alone_steps, _ = train_alone(
-            net,
-            problem.theta,
-            m,
-            v,
-            step,
-            problem.images,
-            problem.labels,
-            order,
-            offsets,
-            rates,
-            visits,
-            **problem.normalisation,
-        )
-        assert steps == alone_steps
-        assert (alone == theta).all()
-    assert (
-        net.train_cohort(problem.theta, [], problem.images, problem.labels, **problem.normalisation)
-        == []
-    )
-
-
-def test_devices_may_start_from_models_of_their_own():
+@pytest.mark.parametrize("own_models", [False, True])
+def test_a_cohort_is_its_devices(own_models):
     problem = Problem(SMALL, 30)
     devices = cohort(problem, [5, 30, 9])
-    thetas = [problem.theta * factor for factor in np.float32([1.0, 0.5, 2.0])]
-    net, data = make(SMALL), (problem.images, problem.labels)
-    again = [(*d[:2], d[2].copy(), d[3].copy(), *d[4:]) for d in devices]
-    out = net.train_cohort(thetas, devices, *data, **problem.normalisation, threads=2)
-    for theta, device, (found, *_) in zip(thetas, again, out, strict=True):
-        [(alone, *_)] = net.train_cohort(theta, [device], *data, **problem.normalisation)
+    net, again = make(SMALL), copied(devices)
+    factors = np.float32([1.0, 0.5, 2.0] if own_models else [1.0, 1.0, 1.0])
+    thetas = [problem.theta * factor for factor in factors]
+    out = problem.train(net, devices, thetas if own_models else problem.theta, threads=2)
+    for theta, one, (found, steps, _) in zip(thetas, again, out, strict=True):
+        [(alone, alone_steps, _)] = problem.train(net, [one], theta)
+        assert steps == alone_steps
         assert (alone == found).all()
+    assert problem.train(net, []) == []
     with pytest.raises(ValueError, match="one for each device"):
-        net.train_cohort(thetas[:2], devices, *data, **problem.normalisation)
+        problem.train(net, devices, thetas[:2])
     with pytest.raises(ValueError, match="theta"):
-        net.train_cohort([*thetas[:2], thetas[2][1:]], devices, *data, **problem.normalisation)
+        problem.train(net, devices, [*thetas[:2], thetas[2][1:]])
 
 
 @pytest.mark.parametrize("simd", LEVELS)
 def test_evaluation(simd):
     problem = Problem(SMALL, 150)
     net = make(SMALL, simd)
-    args = (problem.theta, problem.images, problem.labels, problem.mean, problem.std)
+    args = (problem.theta, *problem.data, problem.mean, problem.std)
     found = net.evaluate(*args, [2, 0, 1], threads=3)
     assert found == net.evaluate(*args, [2, 0, 1], threads=1)
     assert found[1] == net.evaluate(*args, 0)
@@ -427,12 +314,7 @@ def test_evaluation(simd):
 
 def test_levels_agree():
     problem = Problem(PAPER, 9)
-    found = [
-        make(PAPER, level).gradient(
-            problem.theta, problem.images, problem.labels, np.arange(9), problem.mean, problem.std
-        )[0]
-        for level in LEVELS
-    ]
+    found = [problem.gradient(make(PAPER, level), np.arange(9))[0] for level in LEVELS]
     for gradient in found[1:]:
         assert_gradient(gradient, found[0])
 
@@ -514,15 +396,16 @@ def bad_calls():
 
 @pytest.mark.parametrize("arguments", bad_calls())
 def test_bad_arguments_are_refused(arguments):
+    names = ("order", "batch_offsets", "m", "v", "step", "learning_rates", "visits")
+    one = tuple(arguments.pop(name) for name in names)
+    first = [arguments.pop(name) for name in ("theta", "images", "labels")]
     with pytest.raises(ValueError, match=r"\w+ \w+"):
-        train_alone(make(SMALL), **arguments)
+        make(SMALL).train_cohort(first[0], [one], *first[1:], **arguments)
 
 
 def test_a_gradient_of_no_width_is_refused():
-    problem = Problem(SMALL, 4)
-    data = (problem.theta, problem.images, problem.labels, np.arange(4), problem.mean, problem.std)
     with pytest.raises(ValueError, match="at least one width"):
-        make(SMALL).gradient(*data, visits=np.zeros(3, np.uint8))
+        Problem(SMALL, 4).gradient(make(SMALL), np.arange(4), visits=np.zeros(3, np.uint8))
 
 
 def test_bad_networks_are_refused():
@@ -543,17 +426,16 @@ def test_bad_networks_are_refused():
 def test_bad_cohorts_and_evaluations_are_refused():
     problem = Problem(SMALL, 10)
     net = make(SMALL)
-    device = cohort(problem, [5])[0]
-    data = (problem.images, problem.labels)
+    [one] = cohort(problem, [5])
     for devices, options in [
-        ([device, device], {}),
-        ([device[:6]], {}),
-        ([(*device[:4], "x", *device[5:])], {}),
-        ([device], {"threads": 0}),
+        ([one, one], {}),
+        ([one[:6]], {}),
+        ([(*one[:4], "x", *one[5:])], {}),
+        ([one], {"threads": 0}),
     ]:
         with pytest.raises(ValueError, match=r"\w+ \w+"):
-            net.train_cohort(problem.theta, devices, *data, **problem.normalisation, **options)
-    args = (problem.theta, *data, problem.mean, problem.std)
+            problem.train(net, devices, **options)
+    args = (problem.theta, *problem.data, problem.mean, problem.std)
     for options in [
         {"width_index": 3},
         {"width_index": [0, -1]},

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
@@ -21,41 +20,13 @@ log = logging.getLogger(__name__)
 NAME = re.compile(r"device-(\d+)")
 
 
-class Roster(Protocol):
-    """Maps devices to nodes."""
-
-    def nodes(self) -> dict[int, int]:
-        """The node of every connected device."""
-
-
-class AssignedRoster:
-    """In a simulation any node can play any device, so the k-th node is device k."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
-
-    def nodes(self) -> dict[int, int]:
-        """By position."""
-        return dict(enumerate(sorted(self.grid.get_node_ids())))
+def registered(grid: Grid) -> dict[int, int]:
+    """The node of every device: with node authentication, the registered key identifies it."""
+    named = [(NAME.fullmatch(node.name), node.node_id) for node in grid.get_nodes()]
+    return _one_each([(int(match[1]), node) for match, node in named if match], {})
 
 
-class RegisteredRoster:
-    """A deployment with node authentication: the registered key identifies the device."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
-
-    def nodes(self) -> dict[int, int]:
-        """By the name under which the node's key was registered."""
-        told = []
-        for node in self.grid.get_nodes():
-            match = NAME.fullmatch(node.name)
-            if match:
-                told.append((int(match[1]), node.node_id))
-        return _one_each(told, {})
-
-
-class ClaimedRoster:
+class Claims:
     """A deployment without node authentication: every node is asked once which device it is."""
 
     def __init__(self, grid: Grid, timeout_s: float = 60.0) -> None:
@@ -106,21 +77,24 @@ class Connection:
     """A message service and the nodes of the devices."""
 
     grid: Grid
-    roster: Roster
+    nodes: Callable[[], dict[int, int]]
+    """The node of every connected device."""
 
 
 def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable[[], Connection]:
     """A function that connects when needed: through a grid, or to a simulation."""
     if grid is not None:
-        registered = experiment.flower.identity == "registered"
-        roster = RegisteredRoster(grid) if registered else ClaimedRoster(grid)
-        return lambda: Connection(grid, roster)
+        by_key = experiment.flower.identity == "registered"
+        nodes = partial(registered, grid) if by_key else Claims(grid).nodes
+        return lambda: Connection(grid, nodes)
 
     def start() -> Connection:
         check_simulated(experiment)
-        from slimfl.flower.simulated import simulated
+        from slimfl.flower.simulated import simulated  # which starts Ray's hooks
 
-        return simulated(experiment.federation.devices, cores)
+        # any node can play any device, so the k-th node is device k
+        grid = simulated(experiment.federation.devices, cores)
+        return Connection(grid, lambda: dict(enumerate(sorted(grid.get_node_ids()))))
 
     return start
 

@@ -160,7 +160,7 @@ class FlowerEngine:
         needed = self._needed(len(tasks))
         told: list[int] = []
         while True:
-            nodes = self.connection.roster.nodes()
+            nodes = self.connection.nodes()
             absent = [task.device for task in tasks if task.device not in nodes]
             if len(tasks) - len(absent) >= needed:
                 return nodes

@@ -1,27 +1,25 @@
 """A federation on this machine, or the server's part of one: up, status, down, revoke.
 
-Its processes outlive the command that starts them. A file records them by id and start.
+Its processes outlive the command that starts them. They are known by their environment.
 """
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from slimfl.errors import RequestError, RunError
-from slimfl.files import read_regular_text
 from slimfl.flower.keys import read_public_key
 from slimfl.flower.kit import NO_NGINX, Kit, find_nginx, joined
+from slimfl.flower.processes import end, living, marked
 from slimfl.flower.superlink import SuperLink, UnreachableError
 
 #: Timeouts for the server's first answer and for the devices, for a slow machine.
@@ -33,13 +31,17 @@ FORGET_S = 75.0
 
 SERVER = "server"
 
+#: Environment variables of a kit's processes: its folder, their name, and the process that was
+#: started under it.
+FOLDER, NAME, LEADER = "SLIMFL_KIT", "SLIMFL_KIT_PROCESS", "SLIMFL_KIT_LEADER"
+
 
 class Federation:
     """The processes of a kit's folder."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
-        self.processes = Processes(kit.path / "processes.json")
+        self.processes = Processes(kit.path)
 
     def up(self, server_only: bool = False) -> None:
         """Start what is not running, and wait until everything is up."""
@@ -123,8 +125,7 @@ class Federation:
 
     def down(self) -> None:
         """End all processes of the kit on this machine, devices first to avoid their errors."""
-        names = [process.name for process in self.processes.all()]
-        self.processes.end([name for name in names if name != SERVER])
+        self.processes.end([self.kit.device_name(device) for device in range(self.kit.devices)])
         self.processes.end([SERVER])
 
     def log(self, name: str) -> Path:
@@ -213,79 +214,29 @@ def check_free(host: str, port: int) -> None:
         ) from None
 
 
-@dataclass(frozen=True)
-class Process:
-    """A process that was started here, which leads its own group."""
+class Processes:
+    """The processes of a kit that were started here, known by their environment."""
 
-    name: str
-    pid: int
-    started: float
-    """Seconds after the machine's start, as an id may be reused, but not with the same start."""
-    boot: float
-    """The time at which the machine was started."""
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-    def __post_init__(self) -> None:
-        types = (self.name, str), (self.pid, int), (self.started, float), (self.boot, float)
-        if any(type(value) is not wanted for value, wanted in types) or self.pid < 2:
-            raise TypeError("an entry is not a name, a process id, a start and a boot")
+    def running(self) -> dict[str, psutil.Process]:
+        """The living processes that were started, by name, without what they started."""
+        found = marked(FOLDER, str(self.folder)).items()
+        leading = {of[NAME]: one for one, of in found if of.get(LEADER) == str(one.pid)}
+        return {name: process for name, process in leading.items() if living([process])}
 
-    @classmethod
-    def of(cls, name: str, process: psutil.Process) -> "Process":
-        """The entry of a living process."""
-        boot = psutil.boot_time()
-        return cls(name, process.pid, round(process.create_time() - boot, 2), boot)
-
-    def runs(self) -> bool:
-        """True if it lives."""
-        with contextlib.suppress(psutil.Error):
-            found = psutil.Process(self.pid)
-            return found.status() != psutil.STATUS_ZOMBIE and self.is_that(found)
-        return False
-
-    def is_that(self, found: psutil.Process) -> bool:
-        """True if it is, or was, the process of that number."""
-        return abs(Process.of(self.name, found).started - self.started) < 0.05
-
-    def family(self) -> list[psutil.Process]:
-        """The living members of its group and their descendants, even if it has ended itself.
-
-        The number of a group is not reused while it has members.
-        """
-        try:
-            if not self.is_that(psutil.Process(self.pid)):
-                return []  # the number has been reused, so the group is gone
-        except psutil.NoSuchProcess:
-            # the clock may have been set since
-            if abs(psutil.boot_time() - self.boot) > 60:
-                return []
-        found = {one for one in psutil.process_iter() if _group(one.pid) == self.pid}
+    def family(self, names: Collection[str]) -> list[psutil.Process]:
+        """All living processes of these names, also where the first has ended."""
+        found = {one for one, of in marked(FOLDER, str(self.folder)).items() if of[NAME] in names}
+        if SERVER in names:
+            # nginx overwrites its environment with its title
+            title = f" -p {self.folder / SERVER}/ "
+            found |= {one for one in psutil.process_iter() if title in " ".join(_command(one))}
         for member in list(found):
             with contextlib.suppress(psutil.Error):
                 found |= set(member.children(recursive=True))
         return living(found)
-
-
-class Processes:
-    """The processes of a kit, recorded in a file."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def all(self) -> list[Process]:
-        """Processes that were started and not ended by `end`."""
-        try:
-            return [Process(**one) for one in json.loads(read_regular_text(self.file))]
-        except FileNotFoundError:
-            return []
-        except (OSError, TypeError, ValueError, RecursionError) as error:
-            raise RequestError(
-                f"{self.file} is damaged ({error}); stop the kit's processes by hand, then delete "
-                "it"
-            ) from None
-
-    def running(self) -> dict[str, Process]:
-        """Living processes by name."""
-        return {process.name: process for process in self.all() if process.runs()}
 
     def start(self, name: str, command: list[str], log: Path, environment: dict[str, str]) -> None:
         """Start a process in its own session.
@@ -293,7 +244,7 @@ class Processes:
         The remains of an earlier process of that name are ended first, as they may use the port.
 
         Args:
-            name: The name for the file.
+            name: Under which it is known.
             command: The program and its arguments.
             log: The file for its output, which is appended.
             environment: All of its environment variables.
@@ -302,54 +253,29 @@ class Processes:
         log.parent.mkdir(mode=0o700, exist_ok=True)
         with log.open("ab") as output:
             child = subprocess.Popen(
-                command,
+                # the shell becomes the program, and so knows its number
+                ["sh", "-c", f'export {LEADER}=$$; exec "$@"', "sh", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=environment,
+                env={**environment, FOLDER: str(self.folder), NAME: name},
             )
-        # nothing has waited for it so far, so it has an entry even if it has ended
-        started = Process.of(name, psutil.Process(child.pid))
+        while child.poll() is None and name not in self.running():
+            time.sleep(0.02)  # the shell has not become the program yet
         # reap it when it ends: its watcher must not take it for alive
         threading.Thread(target=child.wait, daemon=True).start()
-        self._write([*self.all(), started])
 
-    def end(self, names: Iterable[str], patience_s: float = 15.0) -> None:
-        """Ask processes and their children to end, and kill them if they do not."""
-        wanted = set(names)
-        left = [one for each in self.all() if each.name in wanted for one in each.family()]
+    def end(self, names: Collection[str], patience_s: float = 15.0) -> None:
+        """Ask processes and all that they started to end, and kill them if they do not."""
         for ask in (psutil.Process.terminate, psutil.Process.kill):
-            for process in left:
-                with contextlib.suppress(psutil.Error):
-                    ask(process)
-            deadline = time.monotonic() + patience_s
-            while (left := living(left)) and time.monotonic() < deadline:
-                time.sleep(0.2)
+            left = end(lambda: self.family(names), ask, patience_s)
         if left:
             pids = ", ".join(str(process.pid) for process in left)
             raise RunError(f"processes {pids} do not stop; stop them by hand")
-        # others are kept, also where they have ended: they may have left something behind
-        self._write([p for p in self.all() if p.name not in wanted])
-
-    def _write(self, processes: list[Process]) -> None:
-        temporary = self.file.with_suffix(".tmp")
-        temporary.write_text(json.dumps([asdict(p) for p in processes]))
-        temporary.rename(self.file)
 
 
-def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those that run; a process that waits only for its parent's notice does not."""
-    found = []
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def _group(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except OSError:  # it has ended, or belongs to another user
-        return None
+def _command(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return list(process.cmdline())
+    return []

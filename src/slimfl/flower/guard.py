@@ -27,6 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from flwr.common.constant import NOOP_FLWR_AID
+from flwr.supercore.constant import NOOP_FEDERATION_ID, TASK_TYPE_TO_COMMAND, TaskType
+from flwr.supercore.fab import Fab
+from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult
+from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExecutor
 
 from slimfl.flower.gate import Gate
 from slimfl.flower.keys import write_loopback_certificate, write_private
@@ -102,10 +107,6 @@ def _guarded(
 
 def _store(state: Any, app: SignedApp) -> None:
     """Store the signed app, as Flower drops the signature of an app that comes with a run."""
-    from flwr.common.constant import NOOP_FLWR_AID
-    from flwr.supercore.constant import NOOP_FEDERATION_ID, TaskType
-    from flwr.supercore.fab import Fab
-
     state.store_app(
         fab=Fab(app.digest, app.content, app.verifications),
         federation_id=NOOP_FEDERATION_ID,
@@ -206,50 +207,47 @@ def _children(commands: list[list[str]]) -> Iterator[None]:
                 child.kill()
 
 
+#: Flower also has agents, models and connectors, which a federation does not use.
+KINDS = {TaskType.SERVER_APP, TaskType.CLIENT_APP}
+
+
+class QuietExecutor(SubprocessExecutor):
+    """Flower's way to start the processes of tasks, with their tokens in unnamed files."""
+
+    def get_eligible_capacity(
+        self, supported_task_types: set[TaskType], **_: Any
+    ) -> tuple[set[TaskType], set[str]]:
+        """The apps of a federation."""
+        return KINDS & set(supported_task_types), set()
+
+    def launch(self, spec: ExecutionSpec) -> LaunchResult:
+        """Start the process of a task."""
+        if spec.task_type not in KINDS or spec.insecure or spec.root_certificates_path is None:
+            return LaunchResult.failed("only apps of a federation with TLS are started here")
+        silent = subprocess.DEVNULL if spec.suppress_output else None
+        with tempfile.TemporaryFile() as token:
+            token.write(spec.token.encode())
+            token.seek(0)
+            command = [
+                TASK_TYPE_TO_COMMAND[spec.task_type],
+                "--runtime-api-address", spec.runtime_api_address,
+                "--token-file", f"/dev/fd/{token.fileno()}",
+                "--root-certificates", spec.root_certificates_path,
+            ]  # fmt: skip
+            if spec.parent_pid is not None:
+                command += ["--parent-pid", str(spec.parent_pid)]
+            subprocess.Popen(command, stdout=silent, stderr=silent, pass_fds=[token.fileno()])
+        return LaunchResult.accepted()
+
+
 def tasks(arguments: list[str]) -> None:
     """Run Flower's SuperExec until the parent process ends."""
     from flwr.supercore.cli.flower_superexec import flower_superexec
 
     loop = import_module("flwr.supercore.superexec.run_superexec")
-    loop.get_executor = lambda *_, **__: _quiet_executor()  # type: ignore[attr-defined]
+    loop.get_executor = lambda *_, **__: QuietExecutor()  # type: ignore[attr-defined]
     sys.argv[1:] = arguments
     flower_superexec()
-
-
-def _quiet_executor() -> Any:
-    """Flower's way to start the processes of tasks, with their tokens in unnamed files."""
-    from flwr.supercore.constant import TASK_TYPE_TO_COMMAND, TaskType
-    from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult
-    from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExecutor
-
-    # Flower also has agents, models and connectors, which a federation does not use
-    kinds = {TaskType.SERVER_APP, TaskType.CLIENT_APP}
-
-    class QuietExecutor(SubprocessExecutor):
-        def get_eligible_capacity(
-            self, supported_task_types: set[TaskType], **_: Any
-        ) -> tuple[set[TaskType], set[str]]:
-            return kinds & set(supported_task_types), set()
-
-        def launch(self, spec: ExecutionSpec) -> LaunchResult:
-            if spec.task_type not in kinds or spec.insecure or spec.root_certificates_path is None:
-                return LaunchResult.failed("only apps of a federation with TLS are started here")
-            silent = subprocess.DEVNULL if spec.suppress_output else None
-            with tempfile.TemporaryFile() as token:
-                token.write(spec.token.encode())
-                token.seek(0)
-                command = [
-                    TASK_TYPE_TO_COMMAND[spec.task_type],
-                    "--runtime-api-address", spec.runtime_api_address,
-                    "--token-file", f"/dev/fd/{token.fileno()}",
-                    "--root-certificates", spec.root_certificates_path,
-                ]  # fmt: skip
-                if spec.parent_pid is not None:
-                    command += ["--parent-pid", str(spec.parent_pid)]
-                subprocess.Popen(command, stdout=silent, stderr=silent, pass_fds=[token.fileno()])
-            return LaunchResult.accepted()
-
-    return QuietExecutor()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ The folder has::
                       nginx's configuration, start script, systemd unit
     device-0/ ...     for the machine of each device: node key, start script, systemd unit
     experiment.toml   a description to begin with
-    compose.yaml      the same for containers (not tried)
 
 Copy each folder to its machine; nothing else is needed there but slimfl. The texts are made from
 those in `kit_files`.
@@ -290,7 +289,6 @@ def _write_texts(folder: Path, kit: Kit, device_port: int, data_dir: Path | None
         units[name] = f"slimfl-{name}", f"device {device} of a federation"
     for place, (unit, what) in units.items():
         write("systemd.service", f"{place}/{unit}.service", name=unit, what=what, folder=place)
-    write("compose.yaml", "compose.yaml", names=list(units))
     write("experiment.toml", "experiment.toml", devices=kit.devices)
     described = {key: value for key, value in asdict(kit).items() if key != "path"}
     (folder / KIT).write_text(tomli_w.dumps(described))

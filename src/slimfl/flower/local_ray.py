@@ -6,7 +6,7 @@ By default, Ray listens on all interfaces and runs the code of anyone who connec
 * asks for a token, which is in a file that only its owner can read;
 * keeps its sockets and logs in a folder that only its owner can enter;
 * does not let its processes import modules from the current folder, which may be a stranger's;
-* is ended by a guard, which also removes its folder, however the process ends (`ray_guard.py`). If
+* is ended by a guard, which also removes its folder, however the process ends (`processes.py`). If
   the guard is killed too, the next one that is started cleans up.
 """
 
@@ -24,15 +24,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from slimfl.errors import RequestError, RunError
-from slimfl.flower import ray_guard
+from slimfl.flower import processes
 
 PREFIX = "slimfl-ray-"
 
 #: An empty folder that is younger than this is still being set up.
 MAKING_S = 60.0
 
+_TOKEN = "RAY_AUTH_TOKEN"
+
 #: Time within which the guard ends processes and removes files.
-GUARD_S = ray_guard.PATIENCE_S + 10.0
+GUARD_S = processes.PATIENCE_S + 10.0
 
 
 class LocalRay:
@@ -57,14 +59,15 @@ class LocalRay:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         temporary.rename(self.folder / "lock")
         self._guard = subprocess.Popen(
-            [sys.executable, "-I", ray_guard.__file__, str(self.folder), str(os.getpid())],
+            [sys.executable, "-I", processes.__file__, str(self.folder), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[self._lock.fileno()],
             start_new_session=True,  # interrupts are for the owner
         )
-        changed = (*self._settings(), _TOKEN, _MODE)
+        # Ray sets the last when it is imported
+        changed = (*self._settings(), _TOKEN, "RAY_CLIENT_MODE")
         self._before = {name: os.environ.get(name) for name in changed}
         token = self.folder / "token"
         token.touch(0o600)
@@ -76,7 +79,7 @@ class LocalRay:
 
     def _settings(self) -> dict[str, str]:
         return {
-            ray_guard.MARK: str(self.folder),
+            processes.RAY: str(self.folder),
             "SPT_NOENV": "1",  # otherwise processes overwrite the mark with their titles
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_AUTH_MODE": "token",
@@ -145,11 +148,6 @@ class LocalRay:
         self.close()
 
 
-_TOKEN = "RAY_AUTH_TOKEN"
-#: Which Ray sets when it is imported.
-_MODE = "RAY_CLIENT_MODE"
-
-
 def _base() -> Path:
     # the path of a socket must be short, and the user's temporary folder may have a long one
     return Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
@@ -187,7 +185,7 @@ def clear_leftovers() -> None:
                 continue
             if (folder / "lock").exists():
                 if _abandoned(folder):
-                    ray_guard.clear(folder)
+                    processes.clear_ray(folder)
             elif time.time() - status.st_mtime > MAKING_S:
                 folder.rmdir()  # fails if it is not empty
 

@@ -21,7 +21,6 @@ from flwr.serverapp import Grid, ServerApp
 
 from slimfl.errors import RunError
 from slimfl.experiment.naming import trusted
-from slimfl.flower.connect import AssignedRoster, Connection
 from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.local_ray import LocalRay
 from slimfl.flower.messages import Order
@@ -66,7 +65,7 @@ class SimulatedFederation:
         deadline = time.monotonic() + START_S
         while len(list(grid.get_node_ids())) < devices and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.connection = Connection(grid, AssignedRoster(grid))
+        self.grid: Grid = grid
 
     def _run(self) -> None:
         devices, cores = self.size
@@ -111,13 +110,13 @@ class SimulatedFederation:
 _running: SimulatedFederation | None = None
 
 
-def simulated(devices: int, cores: int) -> Connection:
-    """The connection to a simulation of that size, which is started if necessary."""
+def simulated(devices: int, cores: int) -> Grid:
+    """The message service of a simulation of that size, which is started if necessary."""
     global _running
     if _running is None or _running.size != (devices, cores) or _running.trusted != trusted():
         close()
         _running = SimulatedFederation(devices, cores)
-    return _running.connection
+    return _running.grid
 
 
 def close() -> None:

@@ -21,7 +21,6 @@ from slimfl.experiment import Experiment
 from slimfl.experiment.naming import trusted, trusting
 from slimfl.extras import why_missing
 from slimfl.files import write_atomically
-from slimfl.flower.local_ray import LocalRay
 from slimfl.nn import Vector
 from slimfl.round import Callback, RoundRecord
 from slimfl.runs.progress import Progress
@@ -38,7 +37,7 @@ _POLL_S = 0.5
 def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
     """Finish all jobs on a cluster: `ray` starts one here, `ray://host:port` joins another."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    problem = why_missing("ray", "ray")
+    problem = why_missing("ray", "ray", "psutil")
     if problem is not None:
         raise RequestError(f"{problem}, or choose --on local")
     if any(job.experiment.engine == "flower" for job in jobs):
@@ -50,6 +49,8 @@ def run_on_ray(jobs: Sequence[Job], address: str, progress: Progress) -> None:
 @contextmanager
 def _started() -> Iterator[Any]:
     """A cluster of this process."""
+    from slimfl.flower.local_ray import LocalRay  # of the extra
+
     with LocalRay() as local:
         import ray  # imported here, as it reads the environment that was just prepared
 
