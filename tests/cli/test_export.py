@@ -91,6 +91,7 @@ def test_wrong_requests_end_with_one_sentence(here, finished, tmp_path):
     refused(here("export", run, "--format", ""), "no format")
     refused(here("export", run, "--format", "safetensors", "--int8"), "int8")
     refused(here("export", run, "--energy", "none"), "no energy preset 'none'")
+    refused(here("export", run, "--energy", "kappa-1e-28"), "--macs-per-s")
     refused(here("export", tmp_path / "nothing"), "not a run folder")
     refused(
         here("export", run, "--format", "safetensors", "--out", "/dev/null/x"), "cannot be written"

@@ -60,22 +60,17 @@ def test_a_gpu_that_is_there_is_used_by_the_torch_engine(monkeypatch, asked, exp
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(sys.modules["slimfl.engines.choice"], "TorchEngine", Recorder)
     experiment = sim.experiment.model_copy(update={"device": asked, "engine": "auto"})
-    work = Workload(experiment, sim.setting.dataset, sim.setting.partition)
-    choice = choose(work, sim.setting.network)
+
+    def chosen(**changes):
+        changed = experiment.model_copy(update=changes)
+        work = Workload(changed, sim.setting.dataset, sim.setting.partition)
+        return choose(work, sim.setting.network)
+
+    choice = chosen()
     assert choice.resolved["device"] == expected
     if expected != "cpu":
         assert choice.engine.device == expected
         with pytest.raises(RequestError, match="native engine cannot run this: it computes on"):
-            choose(
-                Workload(
-                    experiment.model_copy(update={"engine": "native"}),
-                    sim.setting.dataset,
-                    sim.setting.partition,
-                ),
-                sim.setting.network,
-            )
-        beyond = experiment.model_copy(update={"device": "cuda:2"})
+            chosen(engine="native")
         with pytest.raises(RequestError, match="this machine has 2"):
-            choose(
-                Workload(beyond, sim.setting.dataset, sim.setting.partition), sim.setting.network
-            )
+            chosen(device="cuda:2")

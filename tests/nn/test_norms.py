@@ -18,8 +18,6 @@ from slimfl.nn import (
     slimmable,
     standalone,
 )
-from slimfl.round import RunFolder
-from slimfl.round import run as run_simulation
 from tests import asking
 
 WIDTHS = (0.5, 1.0)
@@ -162,18 +160,6 @@ def test_statistics_travel_with_the_model_and_no_optimiser_moves_them():
             parameter.detach().numpy(), expected[name].numpy(), rtol=2e-4, atol=2e-5, err_msg=name
         )
     assert run.network[1].variance0.min() > 0
-
-
-@pytest.mark.parametrize("norm", [lambda: SlimGroupNorm(4, 8), lambda: SlimBatchNorm2d(8, WIDTHS)])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(norm, tmp_path):
-    settings = {"data__dataset": "synthetic", "training__steps": 3, "radio__channel": "good"}
-    whole = asking.run(network=network(norm()), rounds=4, **settings)
-    sim = slimfl.round.Simulation(whole.experiment, network=network(norm()))
-    folder = RunFolder.create(tmp_path / "a", sim.experiment, sim.setting.provenance())
-    assert len(run_simulation(sim, folder, until=2)) == 2
-    resumed = slimfl.resume(tmp_path / "a", network=network(norm()))
-    assert len(resumed.lines) == 4
-    np.testing.assert_array_equal(resumed.parameters, whole.parameters)
 
 
 def plain(norm):

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from slimfl.nn import SlimConv2d, SlimLinear, ULMobileNet, at_width, flatten, segments, slimmable
+from slimfl.nn import ULMobileNet, at_width, flatten, segments, slimmable
+from tests.networks import Residual
 
 
 @st.composite
@@ -105,41 +106,9 @@ def test_a_mask_is_what_influences_the_output_of_ul_mobilenet():
         assert np.array_equal(influences(network, images, width), cut.mask(width))
 
 
-class Scale(nn.Module):
-    """A user's own slimmable layer: one factor a channel, in no registry."""
-
-    def __init__(self, channels):
-        super().__init__()
-        self.factor = nn.Parameter(torch.rand(channels) + 0.5)
-
-    def active_shapes(self, width):
-        return {"factor": (-(-self.factor.numel() * round(100 * width) // 100),)}
-
-    def forward(self, x):
-        return x * self.factor[: x.shape[1]].view(1, -1, 1, 1)
-
-
-class OwnNetwork(nn.Module):
-    """A user's own network: a skip connection, a shared offset and layers of both kinds."""
-
-    def __init__(self):
-        super().__init__()
-        self.offset = nn.Parameter(torch.rand(2))
-        self.enter = SlimConv2d(1, 5, 3, padding=1, slim_in=False)
-        self.scale = Scale(5)
-        self.middle = SlimConv2d(5, 5, 1)
-        self.head = SlimLinear(5, 2, slim_out=False)
-        self.last = nn.Linear(2, 2)
-
-    def forward(self, images):
-        x = torch.tanh(self.enter(images))
-        x = x + torch.tanh(self.middle(self.scale(x)))
-        return self.last(torch.tanh(self.head(x.mean((2, 3)))) + self.offset)
-
-
 def test_an_own_network_needs_no_registration():
     torch.manual_seed(2)
-    network = OwnNetwork().double()
+    network = Residual(classes=2).double()
     widths = (0.2, 0.6, 1.0)
     cut = segments(network, widths)
     images = torch.randn(3, 1, 4, 4, dtype=torch.float64)
@@ -148,7 +117,7 @@ def test_an_own_network_needs_no_registration():
 
 
 def test_what_is_not_slimmable_is_in_segment_1():
-    network = OwnNetwork()
+    network = Residual()
     cut = segments(network, (0.5, 1.0))
     start = 0
     for name, parameter in network.named_parameters():
@@ -156,7 +125,7 @@ def test_what_is_not_slimmable_is_in_segment_1():
         start += parameter.numel()
         if name.startswith(("offset", "last")):
             assert (block == 0).all()
-        elif name.startswith(("enter", "middle", "scale")):
+        elif name.startswith(("enter", "middle", "scale", "head.weight")):
             assert set(block.tolist()) == {0, 1}
 
 
@@ -169,8 +138,3 @@ def test_one_width_is_one_segment():
 def test_a_width_that_was_not_cut_has_no_mask():
     with pytest.raises(ValueError, match=r"0\.3|not in"):
         segments(ULMobileNet(), (0.5, 1.0)).mask(0.3)
-
-
-def test_segments_of_the_paper():
-    cut = segments(ULMobileNet(), (0.5, 1.0))
-    assert cut.sizes.tolist() == [1530, 4586 - 1530]

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from functools import partial
 
 import pytest
 import torch
@@ -15,11 +16,11 @@ from slimfl.nn import (
     ULMobileNet,
     active_width,
     at_width,
-    channels_at,
     segments,
     slimmable,
     standalone,
 )
+from tests.networks import Residual
 
 WIDTHS = (0.25, 0.5, 0.7, 1.0)
 
@@ -38,39 +39,6 @@ def sequential():
             nn.Linear(10, 3, bias=False),
         )
     )
-
-
-class Scale(nn.Module):
-    """A user's own layer, without a plain form."""
-
-    def __init__(self, channels):
-        super().__init__()
-        self.factor = nn.Parameter(torch.rand(channels) + 0.5)
-
-    def active_shapes(self, width):
-        return {"factor": (channels_at(self.factor.numel(), width),)}
-
-    def forward(self, x):
-        return x * self.factor[: x.shape[1]].view(1, -1, 1, 1)
-
-
-class Residual(nn.Module):
-    """A skip connection, an offset of its own, a layer used twice, own code that asks for width."""
-
-    def __init__(self):
-        super().__init__()
-        self.offset = nn.Parameter(torch.rand(3))
-        self.enter = SlimConv2d(1, 5, 3, padding=1, slim_in=False)
-        self.scale = Scale(5)
-        self.middle = SlimConv2d(5, 5, 1)
-        self.again = self.middle
-        self.head = SlimLinear(5, 3, slim_out=False)
-        self.last = nn.Linear(3, 3)
-
-    def forward(self, images):
-        x = torch.tanh(self.enter(images))
-        x = x + torch.tanh(self.again(torch.tanh(self.middle(self.scale(x)))))
-        return self.last(torch.tanh(self.head(x.mean((2, 3)))) + self.offset) * active_width()
 
 
 class Standardised(SlimConv2d):
@@ -92,7 +60,7 @@ def standardised():
 NETWORKS = {
     "UL-MobileNet": ULMobileNet,
     "adapted": sequential,
-    "own": Residual,
+    "own": partial(Residual, asks_for_width=True),
     "subclass": standardised,
 }
 
@@ -144,7 +112,7 @@ def test_nothing_of_slimfl_is_left(make):
 
 
 def test_a_copy_of_it_uses_its_own_weights():
-    small = standalone(Residual(), 0.5)
+    small = standalone(Residual(asks_for_width=True), 0.5)
     twin = copy.deepcopy(small)
     images = torch.randn(2, 1, 12, 12)
     expected = small(images)

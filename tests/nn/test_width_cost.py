@@ -1,7 +1,6 @@
 """Parameters, multiply-adds and bits, counted a second time by hand."""
 
 import pytest
-import torch
 from torch import nn
 
 from slimfl.nn import (
@@ -13,6 +12,7 @@ from slimfl.nn import (
     multiply_adds,
     slimmable,
 )
+from tests.networks import Scale
 
 
 def counted_by_hand(channels, rows, columns, into=1, classes=10):
@@ -76,18 +76,6 @@ def test_a_layer_that_runs_twice_is_counted_twice():
 
 def test_an_own_slimmable_layer_without_a_weight_does_not_break_the_count():
     """The protocol asks for `active_shapes` and nothing else."""
-
-    class Scale(nn.Module):
-        def __init__(self, channels):
-            super().__init__()
-            self.factor = nn.Parameter(torch.ones(channels))
-
-        def active_shapes(self, width):
-            return {"factor": (round(len(self.factor) * width),)}
-
-        def forward(self, x):
-            return x * self.factor[: x.shape[1]].view(1, -1, 1, 1)
-
     network = nn.Sequential(
         SlimConv2d(1, 4, 3, slim_in=False), Scale(4), SlimConv2d(4, 2, 1, slim_out=False)
     )

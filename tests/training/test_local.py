@@ -126,36 +126,6 @@ def test_one_width_touches_only_its_mask(make_network, images, optimiser, index)
     assert (found[mask] != start[mask]).mean() > 0.95
 
 
-def test_accumulated_ustrain_is_sustrain(make_network, images):
-    """E13, through the whole trainer and under Adam."""
-    results = []
-    for algorithm, order in (("sustrain", "sequential"), ("ustrain", "accumulate")):
-        section = TrainingSection(algorithm=algorithm, order=order, learning_rate=0.01, epochs=2)
-        trainer = LocalTrainer(make_network(), TWO, section)
-        start = flatten(make_network())
-        results.append(trainer.train(start, make_schedule(section), images, None)[0])
-    assert np.array_equal(*results)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "order", "steps"),
-    [
-        ("sustrain", "sequential", 1),
-        ("slimtrain", "sequential", 4),
-        ("slimtrain", "accumulate", 1),
-        ("ustrain", "sequential", 4),
-        ("ustrain", "accumulate", 1),
-    ],
-)
-def test_optimiser_steps_a_batch(make_network, images, algorithm, order, steps):
-    section = TrainingSection(algorithm=algorithm, order=order, batch_size=10, epochs=1)
-    trainer = LocalTrainer(make_network(), FOUR, section)
-    counted = []
-    trainer.optimiser.register_step_post_hook(lambda *_: counted.append(1))
-    trainer.train(flatten(make_network()), make_schedule(section, FOUR), images, None)
-    assert len(counted) == 4 * steps  # 40 samples in batches of 10
-
-
 # state
 
 
@@ -292,16 +262,6 @@ def test_a_sandwiched_width_is_averaged_over_its_own_visits(make_network, images
     )
     # every batch holds all 40 samples and nothing moves, so each visit has the same loss
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
-
-
-def test_training_learns(make_network, images, tensors):
-    section = TrainingSection(learning_rate=0.02, batch_size=20, epochs=60)
-    trainer = LocalTrainer(make_network(), TWO, section)
-    first = trainer.train(
-        flatten(make_network()), make_schedule(TrainingSection(steps=1)), images, None
-    )[2]
-    last = trainer.train(flatten(make_network()), make_schedule(section), images, None)[2]
-    assert last[1] < 0.8 * first[1]
 
 
 # images

@@ -104,15 +104,3 @@ def test_no_state_is_a_fresh_start_also_after_other_devices(section, nothing):
     step(optim, values, 1)
     step(unused, reference, 1)
     assert torch.equal(values, reference)
-
-
-def test_state_matters_where_there_is_a_moment():
-    for name in ("adam", "momentum"):
-        kept, lost = fresh(), fresh()
-        for values, keep in ((kept, True), (lost, False)):
-            optim = optimiser(SECTIONS[name], values)
-            step(optim, values, 0)
-            if not keep:
-                import_state(optim, values, None)
-            step(optim, values, 1)
-        assert not torch.equal(kept, lost)

@@ -20,7 +20,7 @@ EXTRAS = {
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "huggingface": ("datasets",),
     "waveform": ("sionna",),
-    "ray": ("ray",),
+    "ray": ("ray", "psutil"),
     "deploy": ("flwr", "psutil"),
     "tensorboard": ("tensorboard",),
     "mlflow": ("mlflow",),

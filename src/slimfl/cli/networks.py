@@ -136,7 +136,7 @@ def export(
     title = f"{manifest.model}, round {manifest.run.round}"
     caption = f"energy: preset {manifest.energy.preset}, a convention, not a measurement"
     return Reply(
-        {"folder": folder, "manifest": manifest.as_json()},
+        {"folder": folder, "manifest": manifest.model_dump(mode="json")},
         [table(rows, title, caption)],
         [f"export: {folder}"],
     )

@@ -1,8 +1,7 @@
 """`manifest.json`: the contents of an export, one entry per width and precision."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pydantic
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE
 from slimfl.errors import RequestError
-from slimfl.files import open_plain
+from slimfl.files import read_json
 
 MANIFEST = "manifest.json"
 
@@ -189,23 +188,15 @@ class Manifest(_Strict):
     cascade: list[Cascade]
     versions: dict[str, Text]
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers."""
-        return self.model_dump(mode="json")
-
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in a folder, which may come from a stranger."""
     path = folder / MANIFEST
-    with open_plain(path, "rb") as file:
-        raw = file.read(MOST_BYTES + 1)
-    if len(raw) > MOST_BYTES:
-        raise RequestError(f"{path} is too large for a manifest")
     try:
-        return Manifest.model_validate(json.loads(raw))
+        return Manifest.model_validate(read_json(path, MOST_BYTES))
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RequestError(f"{path} is not a manifest of slimfl: {where}: {first['msg']}") from None
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"{path} is not JSON ({error})") from None
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    raise RequestError(f"{path} is not a manifest of slimfl: {reason}")
