@@ -72,8 +72,8 @@ def method_runner(work: Work) -> DoWork:
 
     sim = Simulation(work.experiment("auto"), dataset=bench_dataset(work.held))
     tasks = sim.plan().tasks
-    fast = getattr(sim.engine, "first", None)  # the native engine, where the network is its own
-    native = [fast is not None and fast.supports(task.work) is None for task in tasks]
+    why_not = getattr(sim.engine, "why_not", None)  # of the native engine
+    native = [why_not is not None and why_not(task.work) is None for task in tasks]
     share = sum(native) / len(native)
 
     def round_() -> dict[str, float]:

@@ -9,7 +9,7 @@ import pytest
 
 from slimfl.data import synthetic
 from slimfl.engines import Task
-from slimfl.engines.fallback import EngineWithFallback
+from slimfl.engines.native_engine import NativeEngine
 from slimfl.errors import RequestError
 from slimfl.experiment import build
 from slimfl.experiment.naming import as_options, trusting
@@ -56,7 +56,7 @@ def simulation(engine, method=None, **training):
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 def test_a_round_of_two_engines_is_that_of_torch_alone(optimiser, caplog):
     both, alone = (simulation(engine, optimiser=optimiser) for engine in ("native", "torch"))
-    assert isinstance(both.engine, EngineWithFallback)
+    assert isinstance(both.engine, NativeEngine)
     start = alone.global_model.copy()
     with caplog.at_level(logging.WARNING):
         lines = [(both.step(), alone.step()) for _ in range(3)]
@@ -75,14 +75,6 @@ def test_a_round_of_two_engines_is_that_of_torch_alone(optimiser, caplog):
     assert kept[0].keys() == kept[1].keys(), "one place for what devices keep"
 
 
-def test_it_is_said_even_if_somebody_asked_before(caplog):
-    sim = simulation("native")
-    assert sim.engine.supports(Work((0, 1), step=OWN_STEP)) is None
-    with caplog.at_level(logging.WARNING):
-        sim.step()
-    assert "4 of 10 devices are trained by the torch engine" in caplog.text
-
-
 def test_outcomes_come_in_the_order_of_the_tasks():
     sim = simulation("native")
     tasks = sim.plan().tasks[::-1]
@@ -98,7 +90,7 @@ def test_outcomes_come_in_the_order_of_the_tasks():
 def test_without_such_a_device_torch_is_never_made():
     sim = simulation("native", SlimFL((0.5, 1.0)))
     sim.step()
-    assert sim.engine._second is None
+    assert "general" not in vars(sim.engine)
 
 
 WIDTHS = [(0,), (1,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -113,10 +105,10 @@ def test_native_computes_what_it_says_it_supports(step, widths):
         tree = {"engine": engine, "rounds": 1, "model": {"widths": [0.25, 0.5, 1.0]}}
         tree["training"] = {"steps": 2, "batch_size": 8}
         sim = Simulation(build(tree), dataset=DATASET)
-        engines.append(sim.engine.first if engine == "native" else sim.engine)
+        engines.append(sim.engine)
     native = engines[0]
     work = Work(widths, step=step)
-    assert native.supports(work) is None
+    assert native.why_not(work) is None
     if step == "one-width" and len(widths) > 1:
         for engine in engines:
             with pytest.raises(RequestError, match=f"one width, but {len(widths)} are"):
@@ -141,7 +133,7 @@ def test_native_computes_what_it_says_it_supports(step, widths):
     ids=["own step", "options", "one width with options"],
 )
 def test_native_says_why_not(work, words):
-    assert words in simulation("native").engine.first.supports(work)
+    assert words in simulation("native").engine.why_not(work)
 
 
 def test_options_of_what_is_built_in_are_refused():

@@ -13,7 +13,6 @@ from safetensors.numpy import load_file, save_file
 from slimfl.data import load
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import round_identity
-from slimfl.export import exporting, onnx_file
 from slimfl.export.exporting import export, model_card
 from slimfl.export.manifest import MANIFEST, Manifest, read_manifest
 from slimfl.export.trained import load_trained
@@ -142,7 +141,9 @@ def test_int8_weights_are_bytes_with_a_scale_per_channel(exported):
         assert scales.shape == (weights.dims[0],)
 
 
-def test_calibration_is_on_training_images_by_the_seed(finished):
+def test_calibration_is_on_training_images_by_the_seed(finished, onnxruntime):
+    from slimfl.export import onnx_file
+
     trained = load_trained(finished.folder)
     chosen = onnx_file.calibration_images(trained)
     known = {image.tobytes() for image in trained.dataset.train.images}
@@ -306,6 +307,8 @@ def test_a_round_that_was_not_evaluated_has_no_accuracy_of_the_run(tmp_path):
 def test_a_file_that_differs_from_pytorch_is_never_written(
     finished, onnxruntime, tmp_path, monkeypatch
 ):
+    from slimfl.export import onnx_file
+
     right = onnx_file.onnx_model
 
     def wrong(network, image_shape):
@@ -313,7 +316,7 @@ def test_a_file_that_differs_from_pytorch_is_never_written(
             next(network.parameters()).mul_(1.001)
         return right(network, image_shape)
 
-    monkeypatch.setattr(exporting.onnx_file, "onnx_model", wrong)
+    monkeypatch.setattr(onnx_file, "onnx_model", wrong)
     with pytest.raises(RunError, match="differs from PyTorch"):
         export(finished.folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import tomli_w
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 from federations import free_ports, until
@@ -26,27 +27,26 @@ def kit(tmp_path_factory):
     return lay_out(folder, 3, "fl.example.org", 9443, device_port=20000, data_dir=folder / "data")
 
 
-def test_private_keys_are_readable_by_their_owner_alone(kit):
-    keys = sorted(kit.path.rglob("*.key"))
-    assert [str(key.relative_to(kit.path)) for key in keys] == [
+def test_secrets_are_their_owners_alone_and_stand_nowhere_else(kit):
+    keys = sorted(str(key.relative_to(kit.path)) for key in kit.path.rglob("*.key"))
+    assert keys == [
         "ca/ca.key", "device-0/node.key", "device-1/node.key", "device-2/node.key",
         "server/superlink.key",
     ]  # fmt: skip
-    for key in keys:
-        assert stat.S_IMODE(key.stat().st_mode) == 0o600
-        assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    secrets = [kit.path / name for name in (*keys, "server/control.token", "ca/app_ed25519")]
 
-
-def test_private_keys_stand_where_they_are_needed_and_nowhere_else(kit):
-    def joined(file):
+    def body(file):
         return "".join(line for line in file.read_text().splitlines() if "-----" not in line)
 
-    bodies = {key: joined(key) for key in kit.path.rglob("*.key")}
-    assert len(set(bodies.values())) == len(bodies) >= kit.devices
-    for file in kit.path.rglob("*"):
-        if file.is_file():
-            holds = [key for key, body in bodies.items() if body in joined(file)]
-            assert holds in ([], [file])
+    assert len({body(secret) for secret in secrets}) == len(secrets)
+    files = [file for file in kit.path.rglob("*") if file.is_file()]
+    for secret in secrets:
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+        assert stat.S_IMODE(secret.parent.stat().st_mode) == 0o700
+        assert [file for file in files if body(secret) in body(file)] == [secret]
+    assert len((kit.server / "control.token").read_text()) >= 64
+    other = lay_out(kit.path.with_name("other"), 1, "127.0.0.1", 9443)
+    assert body(other.server / "control.token") != body(kit.server / "control.token")
 
 
 def test_the_server_is_known_by_its_name_and_on_its_own_machine(kit):
@@ -146,19 +146,6 @@ def test_a_server_that_takes_commands_from_anybody_is_ended(tmp_path, monkeypatc
     assert (asked, ended) == ([None], [True])
 
 
-def test_the_control_token_and_the_signing_key_are_their_owners_alone(kit):
-    token = kit.server / "control.token"
-    assert len(token.read_text()) >= 64
-    for secret in (token, kit.path / "ca/app_ed25519"):
-        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
-        held = [
-            f for f in kit.path.rglob("*") if f.is_file() and secret.read_bytes() in f.read_bytes()
-        ]
-        assert held == [secret]
-    other = lay_out(kit.path.with_name("other"), 1, "127.0.0.1", 9443)
-    assert (other.server / "control.token").read_text() != token.read_text()
-
-
 def test_every_device_trusts_the_key_that_signed_the_app(kit):
     import yaml
 
@@ -191,9 +178,8 @@ def test_odd_characters_stay_data_in_scripts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "host", ["", "a b", "x;y", "$(x)", "a/b", "-x", "x..y", "[::1]", "a\nb", "x:1", "fe80::1%eth0",
-             "a" * 64, "é"],
-)  # fmt: skip
+    "host", ["", "a b", "$(x)", "a/b", "-x", "[::1]", "a\nb", "fe80::1%eth0", "a" * 64, "é"]
+)
 def test_a_host_is_a_name_or_an_address(tmp_path, host):
     for names in ({"host": host}, {"host": "10.0.0.1", "bind": host or " "}):
         with pytest.raises(RequestError, match="address"):
@@ -222,47 +208,30 @@ WHOLE = {
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"devices": 10**12}, {"devices": 0}, {"devices": -1}, {"devices": "3"}, {"devices": 2.0},
-     {"devices": True}, {"port": 0}, {"port": 65536}, {"port": "1"}, {"control_port": 10**30},
-     {"host": 3}, {"host": "a b"}, {"host": ["x"]}, {"bind": "0.0.0.0"}, {"bind": "x;y"},
-     {"proxied": 1}, {"proxied": "no"}],
+    ("change", "reason"),
+    [({"devices": 10**12}, "devices: "), ({"devices": "3"}, "devices: "), ({"port": 0}, "port: "),
+     ({"host": "a b"}, "address"), ({"bind": "0.0.0.0"}, "needs the proxy"),
+     ({"proxied": 1}, "proxied: "), ({"proxied": None}, r"older slimfl \(proxied: ")],
+    ids=str,
 )  # fmt: skip
-def test_a_damaged_description_is_told_in_a_sentence_at_once(tmp_path, change):
-    """Among them numbers of devices that a status would list for hours."""
-    import tomli_w
-
+def test_a_damaged_description_is_told_in_a_sentence_at_once(tmp_path, change, reason):
+    """Among them a number of devices that a status would list for hours."""
     path = tmp_path / "kit.toml"
     path.write_text(tomli_w.dumps(WHOLE))
     assert Kit.open(tmp_path).devices == 2
-    path.write_text(tomli_w.dumps({**WHOLE, **change}))
-    with pytest.raises(RequestError, match=r"kit\.toml is damaged"):
+    path.write_text(tomli_w.dumps({k: v for k, v in {**WHOLE, **change}.items() if v is not None}))
+    with pytest.raises(RequestError, match=rf"kit\.toml is damaged.*{reason}"):
         Kit.open(tmp_path)
 
 
-@pytest.mark.parametrize("key", WHOLE)
-def test_a_description_of_an_older_version_is_told_in_a_sentence(tmp_path, key):
-    import tomli_w
-
-    older = {name: value for name, value in WHOLE.items() if name != key}
-    (tmp_path / "kit.toml").write_text(tomli_w.dumps(older))
-    with pytest.raises(RequestError, match=rf"older slimfl \({key}: "):
-        Kit.open(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "contents", [b"\xff\xfe", b"= =", b"port = 1" + b"0" * 5000, b"a = " + b"[" * 5000]
-)
+@pytest.mark.parametrize("contents", [b"\xff\xfe", b"= =", b"a = " + b"[" * 5000])
 def test_a_description_that_is_no_toml_is_told_in_a_sentence(tmp_path, contents):
     (tmp_path / "kit.toml").write_bytes(contents)
     with pytest.raises(RequestError, match="damaged"):
         Kit.open(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"x": 1}', '{"0": "1"}', '{"0": -1}', '{"0": 1.5}', '{"0": null}',
-             '{"0": 1e999}', "[" * 100_000, '{"0": 1' + "0" * 5000 + "}"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ["", "[]", '{"x": 1}', '{"0": "1"}', '{"0": -1}', "[" * 100_000])
 def test_a_damaged_list_of_devices_is_told_in_a_sentence(tmp_path, text):
     made = Kit(tmp_path, **WHOLE)
     made.server.mkdir()
@@ -278,22 +247,6 @@ def test_a_damaged_public_key_is_told_in_a_sentence(tmp_path, text):
     (tmp_path / "node.pub").write_text(text)
     with pytest.raises(RequestError, match="is not a public key"):
         read_public_key(tmp_path / "node.pub")
-
-
-def test_commands_on_damaged_kits_say_one_sentence(tmp_path):
-    import tomli_w
-
-    made = Kit(tmp_path, **WHOLE)
-    (made.path / "kit.toml").write_text(tomli_w.dumps({**WHOLE, "devices": 10**12}))
-    for name in ("status", "up"):
-        done = subprocess.run(
-            [sys.executable, "-c", "from slimfl.cli import main; main()", "deploy", name,
-             str(made.path)],
-            capture_output=True, text=True, timeout=100,
-        )  # fmt: skip
-        assert done.returncode == 2
-        assert "Traceback" not in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_units_name_every_process(kit):

@@ -209,13 +209,13 @@ def test_fjord_draws_one_width_per_batch_up_to_its_own():
     sim = simulation("fjord", model__widths=WIDTHS, training__steps=200)
     sim.setting.population = _capped(sim.setting.population, [0, 1, 2])
     tasks = sim.plan().tasks
-    for cap, schedule in zip([0, 1, 2], sim.engine.first.workload.schedules(1, tasks), strict=True):
+    for cap, schedule in zip([0, 1, 2], sim.engine.workload.schedules(1, tasks), strict=True):
         assert (schedule.visits.sum(1) == 1).all()
         assert not schedule.visits[:, cap + 1 :].any()
         shares = schedule.visits.mean(0)[: cap + 1]
         assert np.abs(shares - 1 / (cap + 1)).max() < 0.15
     with_teacher = simulation("fjord-kd", model__widths=WIDTHS, training__steps=50)
-    [schedule, *_] = with_teacher.engine.first.workload.schedules(1, with_teacher.plan().tasks)
+    [schedule, *_] = with_teacher.engine.workload.schedules(1, with_teacher.plan().tasks)
     assert schedule.visits[:, 2].all()
     assert set(schedule.visits.sum(1)) == {1, 2}
 
@@ -332,5 +332,5 @@ def test_fedprox_adds_the_squared_distance(cohorts):
 def test_the_native_engine_leaves_fedprox_to_torch():
     sim = simulation("slimfl", training__proximal_mu=0.1)
     assert sim.engine.name == "native"
-    assert "proximal" in sim.engine.first.supports(sim.plan().tasks[0].work)
+    assert "proximal" in sim.engine.why_not(sim.plan().tasks[0].work)
     sim.step()

@@ -73,9 +73,6 @@ class Engine(Protocol):
     states: DeviceStates
     """Optimiser states that devices keep between rounds."""
 
-    def supports(self, work: Work) -> str | None:
-        """Why this engine cannot do the work; None if it can."""
-
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Train the devices from `start`; yields outcomes in the order of the tasks.
 

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from slimfl.engines.base import Engine, Workload
-from slimfl.engines.fallback import EngineWithFallback
 from slimfl.engines.native_engine import NativeEngine, why_not_native
 from slimfl.engines.torch_engine import TorchEngine
 from slimfl.errors import RequestError
@@ -95,17 +94,9 @@ def _local(workload: Workload, network: nn.Module) -> Choice:
         return _torch(workload, network, f"not the native one: {obstacle}")
     assert isinstance(network, ULMobileNet)
     native = NativeEngine(workload, network)
-
-    def general() -> TorchEngine:
-        engine = TorchEngine(workload, network)
-        engine.states = (
-            native.states
-        )  # shared: a device may change its step, and so its engine, from round to round
-        return engine
-
     where = f"({native.network.simd}) on {native.threads} cores"
     reason = f"native engine {where}: it is compiled, and the model is UL-MobileNet"
-    return Choice(EngineWithFallback(native, general), reason, {})
+    return Choice(native, reason, {})
 
 
 def _torch(workload: Workload, network: nn.Module, why: str) -> Choice:

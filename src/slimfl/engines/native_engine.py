@@ -1,9 +1,13 @@
-"""The native engine: UL-MobileNet in C++, several times as fast as torch on a CPU."""
+"""The native engine: UL-MobileNet in C++, several times as fast as torch on a CPU.
+
+What is not written in C++ is trained by the torch engine in the same round.
+"""
 
 import importlib
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -15,9 +19,12 @@ from slimfl.data import Samples
 from slimfl.engines.base import Score, Task, Update, Workload
 from slimfl.engines.device_states import DeviceStates
 from slimfl.engines.machine import available_cores
+from slimfl.engines.torch_engine import TorchEngine
 from slimfl.experiment.naming import NO_OPTIONS
 from slimfl.nn import FlatOrders, ULMobileNet, Vector, put_back
 from slimfl.training import LocalSchedule, OptimiserState, Work, configured_step
+
+log = logging.getLogger(__name__)
 
 #: Devices per thread and wave: enough to balance their sizes, few enough to keep in memory.
 WAVE = 32
@@ -60,6 +67,7 @@ class NativeEngine:
         assert module is not None
         experiment = workload.experiment
         self.workload = workload
+        self.plain_network = network
         self.orders = FlatOrders(network)
         self.threads = experiment.threads or available_cores()
         rows, columns = workload.dataset.train.images.shape[1:3]
@@ -84,8 +92,11 @@ class NativeEngine:
             "weight_decay": section.weight_decay,
         }
 
-    def supports(self, work: Work) -> str | None:
-        """The steps that are written in C++."""
+        self._obstacle = lru_cache(256)(self.why_not)
+        self._said = False
+
+    def why_not(self, work: Work) -> str | None:
+        """Why this work is left to the torch engine; None if it is written in C++."""
         asked = work.step or configured_step(self.workload.experiment.training)
         one_width = work.step == "one-width" or (work.step is None and len(work.widths) == 1)
         if not one_width and asked not in NATIVE_STEPS:
@@ -96,7 +107,37 @@ class NativeEngine:
             return "the native engine has no proximal term (training.proximal_mu)"
         return None
 
+    @cached_property
+    def general(self) -> TorchEngine:
+        """The torch engine, made when it is first needed."""
+        engine = TorchEngine(self.workload, self.plain_network)
+        # shared: a device may change its step, and so its engine, from round to round
+        engine.states = self.states
+        return engine
+
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
+        """Train every device with the engine that can; updates come in the order of the tasks."""
+        obstacles = {work: self._obstacle(work) for work in {task.work for task in tasks}}
+        others = [task for task in tasks if obstacles[task.work] is not None]
+        if not others:
+            yield from self._train(round, start, tasks)
+            return
+        if not self._said:
+            self._said = True
+            log.warning(
+                "round %d: %d of %d devices are trained by the %s engine: %s",
+                round,
+                len(others),
+                len(tasks),
+                self.general.name,
+                obstacles[others[0].work],
+            )
+        ours = self._train(round, start, [task for task in tasks if obstacles[task.work] is None])
+        theirs = self.general.train(round, start, others)
+        for task in tasks:
+            yield next(ours if obstacles[task.work] is None else theirs)
+
+    def _train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train in waves; devices of a wave with the same step share one call."""
         for begin in range(0, len(tasks), WAVE * self.threads):
             wave = tasks[begin : begin + WAVE * self.threads]

@@ -38,7 +38,6 @@ from slimfl.training import (
     LocalSchedule,
     LocalTrainer,
     OptimiserState,
-    Work,
     cohort_key,
     is_random,
 )
@@ -85,9 +84,6 @@ class TorchEngine:
         self.training_images = Images(workload.dataset.train, mean, deviation, device)
         self.test_images = Images(workload.dataset.test, mean, deviation, device)
         self.states = DeviceStates(keep=experiment.training.optimiser_state == "kept")
-
-    def supports(self, work: Work) -> None:
-        """Any work."""
 
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Update]:
         """Train devices; those with a channel order on a network in that order."""

@@ -4,8 +4,6 @@ Every format is compared with PyTorch before anything is written. The manifest i
 folder without it is no export.
 """
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import time
@@ -15,7 +13,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -27,7 +25,6 @@ from torch import nn
 from slimfl.data import Dataset
 from slimfl.errors import RequestError, RunError
 from slimfl.experiment import round_identity
-from slimfl.export import onnx_file
 from slimfl.export.manifest import (
     DEFAULT_ENERGY,
     MANIFEST,
@@ -44,6 +41,7 @@ from slimfl.export.manifest import (
 )
 from slimfl.export.policy import WidthPolicy, probabilities_of
 from slimfl.export.trained import (
+    INPUT,
     Deployable,
     Trained,
     accuracy,
@@ -52,14 +50,12 @@ from slimfl.export.trained import (
     load_trained,
     torch_logits,
 )
+from slimfl.extras import why_missing
 from slimfl.files import write_atomically
 from slimfl.nn import multiply_adds
 from slimfl.report.figures.drawing import save
 from slimfl.report.figures.runs import energy_figure
 from slimfl.runs.storage.run_folder import disk_errors
-
-if TYPE_CHECKING:
-    import onnx
 
 FORMATS = ("onnx", "safetensors")
 
@@ -110,8 +106,9 @@ def export(
         raise RequestError(f"there is no format {wrong}; choose from {', '.join(FORMATS)}")
     if int8 and "onnx" not in formats:
         raise RequestError("int8 files are ONNX files; add onnx to --format, or omit --int8")
-    if "onnx" in formats:
-        onnx_file.check_installed()
+    missing = "onnx" in formats and why_missing("export", "onnx", "onnxruntime", "onnxscript")
+    if missing:
+        raise RequestError(f"{missing}, or choose --format safetensors")
     chosen = energy(energy_preset, macs_per_s)
     path = Path(path)
     folder = Path(out) if out is not None else path / "export"
@@ -166,8 +163,10 @@ def _export(
     model = model_of(trained, width, network, chosen, accuracy(logits, labels))
     contents: dict[str, bytes] = {}
     if "onnx" in formats:
+        from slimfl.export import onnx_file  # of the extra
+
         graph = onnx_file.onnx_model(network, trained.image_shape)
-        contents[f"{model.name}.onnx"], logits, once = _in_onnx_runtime(graph, images)
+        contents[f"{model.name}.onnx"], logits, once = onnx_file.in_onnx_runtime(graph, images)
         difference = _difference(logits, expected)
         update = {"largest_difference": difference, "accuracy": accuracy(logits, labels)}
         model = model.model_copy(update=update)
@@ -177,7 +176,7 @@ def _export(
     if with_int8:
         small = onnx_file.quantised(graph, onnx_file.calibration_images(trained))
         name = f"{model.name}-int8"
-        text, logits, once = _in_onnx_runtime(small, images)
+        text, logits, once = onnx_file.in_onnx_runtime(small, images)
         right = accuracy(logits, labels)
         model = model_of(trained, width, network, chosen, right, "int8").model_copy(
             update={"accuracy_loss_points": round(100 * (made[0].model.accuracy - right), 6)}
@@ -234,16 +233,6 @@ def models_of(trained: Trained, chosen: Energy, measure: bool) -> list[Model]:
         )
         for width, network in networks.items()
     ]
-
-
-def _in_onnx_runtime(
-    graph: onnx.ModelProto, images: NDArray[np.uint8]
-) -> tuple[bytes, NDArray[np.float32], Callable[[], object]]:
-    """The file, the logits of all images, and a call for one image."""
-    contents = graph.SerializeToString()
-    running = onnx_file.session(contents)
-    logits = onnx_file.onnx_logits(running, images)
-    return contents, logits, partial(onnx_file.onnx_logits, running, images[:1])
 
 
 def _with_files(model: Model, contents: Mapping[str, bytes]) -> Model:
@@ -305,7 +294,7 @@ def _manifest(
             test_images=len(dataset.test),
         ),
         input=Input(
-            name=onnx_file.INPUT,
+            name=INPUT,
             channels=channels,
             rows=rows,
             columns=columns,

@@ -5,43 +5,39 @@ depend on the width, so every width is calibrated separately. Weights have one s
 depthwise filters differ too much for a common one.
 """
 
-from __future__ import annotations
-
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import torch
 from numpy.typing import NDArray
+from onnxruntime.quantization import (
+    CalibrationMethod,
+    QuantFormat,
+    QuantType,
+    quant_pre_process,
+    quantize_static,
+)
 
-from slimfl.errors import RequestError, RunError
-from slimfl.export.trained import BATCH, Deployable, Trained, channels_first
-from slimfl.extras import why_missing
+from slimfl.errors import RunError
+from slimfl.export.trained import BATCH, INPUT, Deployable, Trained, channels_first
 from slimfl.rng import generator
-
-if TYPE_CHECKING:
-    import onnx
-    import onnxruntime
 
 #: The opset of torch's exporter, which runtimes have supported for years.
 OPSET = 18
 
-INPUT, OUTPUT = "images", "logits"
+OUTPUT = "logits"
 
 #: Number of training images for calibration.
 CALIBRATION_IMAGES = 512
-
-
-def check_installed() -> None:
-    """Refuse the request if packages of the `export` extra are missing."""
-    problem = why_missing("export", "onnx", "onnxruntime", "onnxscript")
-    if problem is not None:
-        raise RequestError(f"{problem}, or choose --format safetensors")
 
 
 def onnx_model(network: Deployable, image_shape: tuple[int, int, int]) -> onnx.ModelProto:
@@ -99,10 +95,18 @@ def _is_default(attribute: onnx.AttributeProto) -> bool:
     return False
 
 
+def in_onnx_runtime(
+    graph: onnx.ModelProto, images: NDArray[np.uint8]
+) -> tuple[bytes, NDArray[np.float32], Callable[[], object]]:
+    """The file, the logits of all images, and a call for one image."""
+    contents = graph.SerializeToString()
+    running = session(contents)
+    logits = onnx_logits(running, images)
+    return contents, logits, partial(onnx_logits, running, images[:1])
+
+
 def session(contents: bytes) -> onnxruntime.InferenceSession:
     """ONNX Runtime on one core."""
-    import onnxruntime
-
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -131,15 +135,6 @@ def calibration_images(trained: Trained) -> NDArray[np.uint8]:
 
 def quantised(model: onnx.ModelProto, images: NDArray[np.uint8]) -> onnx.ModelProto:
     """The graph with int8 weights and activations (QDQ); the normalisation stays in float."""
-    import onnx
-    from onnxruntime.quantization import (
-        CalibrationMethod,
-        QuantFormat,
-        QuantType,
-        quant_pre_process,
-        quantize_static,
-    )
-
     with tempfile.TemporaryDirectory() as folder, _quiet(logging.root):
         plain, prepared, result = (Path(folder) / f"{n}.onnx" for n in ("plain", "ready", "int8"))
         try:

@@ -28,6 +28,9 @@ from slimfl.runs.storage.run_folder import resume_command
 #: Images per forward pass in evaluation.
 BATCH = 200
 
+#: The name of a network's input.
+INPUT = "images"
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:

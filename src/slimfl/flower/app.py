@@ -6,6 +6,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
+from slimfl.flower.connect import deployed
 from slimfl.flower.device import Equipment, Workbench
 from slimfl.flower.messages import CONFIG, Order
 
@@ -48,7 +49,6 @@ def equipment(context: Context) -> Equipment:
 def serve(grid: Grid, context: Context) -> None:
     """Run the remaining rounds of a run folder."""
     # a device, which imports this file for every message, needs none of it
-    from slimfl.flower.connect import deployed
     from slimfl.round import RunFolder
     from slimfl.runs.api import resume
 

@@ -90,10 +90,10 @@ def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable
 
     def start() -> Connection:
         check_simulated(experiment)
-        from slimfl.flower.simulated import simulated  # which starts Ray's hooks
+        from slimfl.flower.simulated import running_simulation  # which starts Ray's hooks
 
         # any node can play any device, so the k-th node is device k
-        grid = simulated(experiment.federation.devices, cores)
+        grid = running_simulation(experiment.federation.devices, cores)
         return Connection(grid, lambda: dict(enumerate(sorted(grid.get_node_ids()))))
 
     return start

@@ -22,7 +22,6 @@ from slimfl.flower.messages import (
     parameters_record,
 )
 from slimfl.nn import Vector
-from slimfl.training import Work
 
 log = logging.getLogger(__name__)
 
@@ -113,10 +112,6 @@ class FlowerEngine:
         """The outcome of an order that was not answered in time."""
         return Missing(device, f"it did not answer within {self.section.round_timeout_s:g} s")
 
-    def supports(self, work: Work) -> str | None:
-        """What the engine on a device supports."""
-        return self.local.supports(work)
-
     def train(self, round: int, start: Vector, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Send the tasks and yield their outcomes; raises `RunError` below the quorum."""
         if not tasks:
@@ -125,15 +120,16 @@ class FlowerEngine:
             nodes = self.quorum(round, tasks)
             post = _Post(self, round, start, nodes)
             reasons: list[str] = []
-            sent = 0
-            for position, task in enumerate(tasks):
-                if sent < len(tasks) and sent - position < WINDOW - BATCH:
-                    sent_before, sent = sent, min(len(tasks), position + WINDOW)
-                    post.send(tasks[sent_before:sent])
-                outcome = post.wait_for(task.device)
-                if isinstance(outcome, Missing):
-                    reasons.append(f"device {task.device}: {outcome.reason}")
-                yield outcome
+            batches = [tasks[at : at + BATCH] for at in range(0, len(tasks), BATCH)]
+            for number, batch in enumerate(batches):
+                last = number + WINDOW // BATCH
+                for later in batches[:last] if number == 0 else batches[last - 1 : last]:
+                    post.send(later)
+                for task in batch:
+                    outcome = post.wait_for(task.device)
+                    if isinstance(outcome, Missing):
+                        reasons.append(f"device {task.device}: {outcome.reason}")
+                    yield outcome
         except httpx.HTTPError as error:
             raise RunError(
                 f"round {round}: the SuperLink does not answer ({error}); the run folder is intact "
@@ -196,28 +192,25 @@ class _Post:
         self.outcomes: dict[int, Outcome] = {}
 
     def send(self, tasks: Sequence[Task]) -> None:
-        """Send orders to the connected devices; the others are missing at once."""
-        orders = []
+        """Send one batch of orders; devices that are not connected are missing at once."""
+        orders = {}
         for task in tasks:
             if task.device in self.nodes:
-                orders.append(self.engine.order(self.round, self.start, task))
+                order = self.engine.order(self.round, self.start, task)
+                node = self.nodes[task.device]
+                orders[task.device] = order, self.engine.message(order, node, self.start_record)
             else:
                 self.outcomes[task.device] = Missing(task.device, "it is not there")
-        for begin in range(0, len(orders), BATCH):
-            batch = orders[begin : begin + BATCH]
-            letters = [
-                self.engine.message(order, self.nodes[order.task.device], self.start_record)
-                for order in batch
-            ]
-            accepted = set(self.grid.push_messages(letters))
-            deadline = time.monotonic() + self.engine.section.round_timeout_s
-            for order, letter in zip(batch, letters, strict=True):
-                # the SuperLink does not accept messages to nodes that left meanwhile
-                if letter.metadata.message_id in accepted:
-                    self.open[letter.metadata.message_id] = order, deadline
-                else:
-                    device = order.task.device
-                    self.outcomes[device] = Missing(device, "it could not be asked")
+        if not orders:
+            return
+        accepted = set(self.grid.push_messages([letter for _, letter in orders.values()]))
+        deadline = time.monotonic() + self.engine.section.round_timeout_s
+        for device, (order, letter) in orders.items():
+            # the SuperLink does not accept messages to nodes that left meanwhile
+            if letter.metadata.message_id in accepted:
+                self.open[letter.metadata.message_id] = order, deadline
+            else:
+                self.outcomes[device] = Missing(device, "it could not be asked")
 
     def wait_for(self, device: int) -> Outcome:
         """The outcome of a device's task; waits at most until its deadline."""

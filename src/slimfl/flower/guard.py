@@ -35,7 +35,7 @@ from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExec
 
 from slimfl.flower.gate import Gate
 from slimfl.flower.keys import write_loopback_certificate, write_private
-from slimfl.flower.kit import NO_NGINX, find_nginx
+from slimfl.flower.kit import NO_NGINX, find_nginx, joined
 from slimfl.flower.signed import APP_ID, SignedApp
 from slimfl.flower.superlink import read_token
 
@@ -152,7 +152,7 @@ def _process_isolation(secret: Path) -> list[str]:
 
 def _address(arguments: list[str]) -> str:
     host, port = (arguments[arguments.index(name) + 1] for name in ("--host", "--port"))
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return joined(host, int(port))
 
 
 def _tasks(address: str, certificate: Path, secret: Path) -> list[str]:

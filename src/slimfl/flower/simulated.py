@@ -110,7 +110,7 @@ class SimulatedFederation:
 _running: SimulatedFederation | None = None
 
 
-def simulated(devices: int, cores: int) -> Grid:
+def running_simulation(devices: int, cores: int) -> Grid:
     """The message service of a simulation of that size, which is started if necessary."""
     global _running
     if _running is None or _running.size != (devices, cores) or _running.trusted != trusted():

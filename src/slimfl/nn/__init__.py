@@ -6,9 +6,12 @@ from slimfl.lazy import public_names
 
 if TYPE_CHECKING:
     from slimfl.nn.adapt import slimmable as slimmable
+    from slimfl.nn.flat import FlatOrders as FlatOrders
     from slimfl.nn.flat import FlatView as FlatView
+    from slimfl.nn.flat import flat_order as flat_order
     from slimfl.nn.flat import flatten as flatten
     from slimfl.nn.flat import load_flat as load_flat
+    from slimfl.nn.flat import put_back as put_back
     from slimfl.nn.flat import statistics_positions as statistics_positions
     from slimfl.nn.layers import SlimConv2d as SlimConv2d
     from slimfl.nn.layers import SlimLinear as SlimLinear
@@ -23,10 +26,7 @@ if TYPE_CHECKING:
     from slimfl.nn.norms import SlimGroupNorm as SlimGroupNorm
     from slimfl.nn.norms import statistics as statistics
     from slimfl.nn.order import ChannelOrder as ChannelOrder
-    from slimfl.nn.order import FlatOrders as FlatOrders
     from slimfl.nn.order import Vector as Vector
-    from slimfl.nn.order import flat_order as flat_order
-    from slimfl.nn.order import put_back as put_back
     from slimfl.nn.sub_network import standalone as standalone
     from slimfl.nn.width_cost import WidthCost as WidthCost
     from slimfl.nn.width_cost import cost as cost

@@ -4,13 +4,22 @@ The radio cuts the vector into segments, the server sums it, checkpoints store i
 that of `named_parameters()`.
 """
 
+import math
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from slimfl.nn.norms import statistics
-from slimfl.nn.order import Vector
+from slimfl.errors import RequestError
+from slimfl.nn.norms import SlimBatchNorm2d, SlimGroupNorm, statistics
+from slimfl.nn.order import ChannelOrder, Vector, permutation
+from slimfl.nn.widths import Slimmable
+
+#: So narrow that every axis that can shrink does.
+_NARROW = 1e-9
 
 
 def flatten(network: nn.Module) -> Vector:
@@ -70,3 +79,74 @@ class FlatView:
         measured = self.values.data[self._statistics]
         optimiser.step()
         self.values.data[self._statistics] = measured
+
+
+def flat_order(network: nn.Module, order: ChannelOrder) -> NDArray[np.int64]:
+    """Where each parameter of the reordered network stands in the flat vector.
+
+    `vector[flat_order(...)]` are the parameters of the same function with its channels in the new
+    order; `put_back` undoes it.
+    """
+    together = _grouped(network)
+    places: dict[int, NDArray[np.int64]] = {}
+    start = 0
+    for parameter in network.parameters():
+        count = parameter.numel()
+        places[id(parameter)] = np.arange(start, start + count).reshape(tuple(parameter.shape))
+        start += count
+    for module in network.modules():
+        if isinstance(module, Slimmable):
+            # a group norm has no width narrower than one group
+            least_width = 1 / module.num_groups if isinstance(module, SlimGroupNorm) else _NARROW
+            narrow = module.active_shapes(least_width)
+            for name, parameter in module.named_parameters(recurse=False):
+                for axis, (size, least) in enumerate(
+                    zip(parameter.shape, narrow[name], strict=True)
+                ):
+                    if least < size:
+                        index = _along(module, axis, size, order, together)
+                        places[id(parameter)] = places[id(parameter)].take(index, axis)
+    return np.concatenate([places[id(p)].reshape(-1) for p in network.parameters()])
+
+
+def put_back(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """Undo `values[places]`."""
+    result = np.empty_like(values)
+    result[places] = values
+    return result
+
+
+class FlatOrders:
+    """The flat orders of one network, each computed once."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.of = lru_cache(maxsize=64)(lambda order: flat_order(network, order))
+
+
+def _grouped(network: nn.Module) -> dict[int, int]:
+    """By a layer's number of channels: how many of them are normalised together."""
+    together: dict[int, int] = {}
+    for module in network.modules():
+        if isinstance(module, SlimBatchNorm2d):
+            raise RequestError(
+                "the method trains other channels than the leading ones, and switchable batch "
+                "normalisation has statistics of the leading ones alone; use a network with "
+                "SlimGroupNorm or without normalisation, or another method"
+            )
+        if isinstance(module, SlimGroupNorm):
+            count = module.num_channels
+            together[count] = math.lcm(together.get(count, 1), count // module.num_groups)
+    return together
+
+
+def _along(
+    layer: Any, axis: int, size: int, order: ChannelOrder, grouped: dict[int, int]
+) -> NDArray[np.int64]:
+    """The permutation of one axis; what belongs to one channel, or one group, stays together."""
+    together = getattr(layer, "features_per_channel", 1) if axis == 1 else 1
+    if blocks := getattr(layer, "blocks", 0):
+        together = size // blocks
+    together *= grouped.get(size // together, 1)
+    channels = permutation(order, size // together)
+    index: NDArray[np.int64] = (channels[:, None] * together + np.arange(together)).reshape(-1)
+    return index

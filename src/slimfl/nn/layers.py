@@ -1,12 +1,15 @@
 """Slimmable layers: a narrower width is a slice of the shared weights, cut at run time."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slimfl.nn.widths import active_width, channels_at
+from slimfl.nn.widths import Slimmable, active_width, channels_at
+
+Plain = TypeVar("Plain", bound=nn.Module)
 
 
 class SlimConv2d(nn.Module):
@@ -98,8 +101,7 @@ class SlimConv2d(nn.Module):
 
     def plain(self, width: float) -> nn.Conv2d:
         """The block of a width as a plain torch convolution that shares nothing."""
-        shapes = self.active_shapes(width)
-        out, into, rows, columns = shapes["weight"]
+        out, into, rows, columns = self.active_shapes(width)["weight"]
         conv = nn.Conv2d(
             out if self.depthwise else into,
             out,
@@ -111,10 +113,7 @@ class SlimConv2d(nn.Module):
             self.bias is not None,
             device="meta",  # no random initialisation, as the weights are set next
         )
-        conv.weight = leading(self.weight, shapes["weight"])
-        if self.bias is not None:
-            conv.bias = leading(self.bias, shapes["bias"])
-        return conv
+        return filled(conv, self, width)
 
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""
@@ -174,13 +173,8 @@ class SlimLinear(nn.Module):
 
     def plain(self, width: float) -> nn.Linear:
         """The block of a width as a plain torch linear layer that shares nothing."""
-        shapes = self.active_shapes(width)
-        out, into = shapes["weight"]
-        linear = nn.Linear(into, out, self.bias is not None, device="meta")
-        linear.weight = leading(self.weight, shapes["weight"])
-        if self.bias is not None:
-            linear.bias = leading(self.bias, shapes["bias"])
-        return linear
+        out, into = self.active_shapes(width)["weight"]
+        return filled(nn.Linear(into, out, self.bias is not None, device="meta"), self, width)
 
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""
@@ -191,6 +185,14 @@ def leading(parameter: nn.Parameter, shape: tuple[int, ...]) -> nn.Parameter:
     """A copy of a parameter's leading block, trainable if the parameter is."""
     block = parameter.detach()[tuple(slice(0, size) for size in shape)]
     return nn.Parameter(block.clone(memory_format=torch.contiguous_format), parameter.requires_grad)
+
+
+def filled(plain: Plain, slim: nn.Module, width: float) -> Plain:
+    """The plain layer with copies of what a slimmable one uses at a width."""
+    assert isinstance(slim, Slimmable)
+    for name, shape in slim.active_shapes(width).items():
+        setattr(plain, name, leading(slim.get_parameter(name), shape))
+    return plain
 
 
 def average_pool(x: Tensor) -> Tensor:

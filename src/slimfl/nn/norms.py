@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.layers import leading
+from slimfl.nn.layers import filled
 from slimfl.nn.widths import active_width, channels_at
 
 
@@ -54,10 +54,8 @@ class SlimGroupNorm(nn.Module):
     def plain(self, width: float) -> nn.GroupNorm:
         """This layer at a width as a plain torch layer."""
         (channels,) = self.active_shapes(width)["weight"]
-        layer = nn.GroupNorm(channels * self.num_groups // self.num_channels, channels, self.eps)
-        layer.weight = leading(self.weight, (channels,))
-        layer.bias = leading(self.bias, (channels,))
-        return layer
+        groups = channels * self.num_groups // self.num_channels
+        return filled(nn.GroupNorm(groups, channels, self.eps), self, width)
 
     def extra_repr(self) -> str:
         """The sizes, as torch prints them."""

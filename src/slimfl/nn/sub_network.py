@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from slimfl.errors import RequestError
-from slimfl.nn.layers import leading
+from slimfl.nn.layers import filled
 from slimfl.nn.widths import Slimmable, at_width
 
 
@@ -42,9 +42,7 @@ def standalone(network: nn.Module, width: float) -> nn.Module:
 def _cut(module: nn.Module, width: float, done: dict[int, nn.Module]) -> None:
     """Cut a module's own parameters if it is slimmable, then its layers."""
     if isinstance(module, Slimmable):
-        own = dict(module.named_parameters(recurse=False))
-        for name, shape in module.active_shapes(width).items():
-            setattr(module, name, leading(own[name], shape))
+        filled(module, module, width)
     # a layer that is used in several places is cut once
     for name, child in module._modules.items():
         if child is None:

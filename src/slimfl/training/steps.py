@@ -25,7 +25,9 @@ from slimfl.experiment.naming import NO_OPTIONS, Options, construct, resolve
 
 Forward = Callable[[int], Tensor]
 UpdateStep = Callable[[Tensor], None]
-Step = Callable[[Forward, Tensor, Sequence[int], Sequence[float], UpdateStep], list[Tensor]]
+Widths = Sequence[int]
+Weights = Sequence[float]
+Step = Callable[[Forward, Tensor, Widths, Weights, UpdateStep], list[Tensor]]
 
 
 def hard_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -39,11 +41,7 @@ def soft_loss(logits: Tensor, teacher: Tensor) -> Tensor:
 
 
 def sustrain(
-    forward: Forward,
-    labels: Tensor,
-    widths: Sequence[int],
-    weights: Sequence[float],
-    update: UpdateStep,
+    forward: Forward, labels: Tensor, widths: Widths, weights: Weights, update: UpdateStep
 ) -> list[Tensor]:
     """Superposition training, equation (1): all losses first, then one step on their sum.
 
@@ -58,11 +56,7 @@ def sustrain(
 
 
 def slimtrain(
-    forward: Forward,
-    labels: Tensor,
-    widths: Sequence[int],
-    weights: Sequence[float],
-    update: UpdateStep,
+    forward: Forward, labels: Tensor, widths: Widths, weights: Weights, update: UpdateStep
 ) -> list[Tensor]:
     """Slimmable networks: labels at every width, widest first, one optimiser step each."""
     losses = []
@@ -73,11 +67,7 @@ def slimtrain(
 
 
 def slimtrain_accumulate(
-    forward: Forward,
-    labels: Tensor,
-    widths: Sequence[int],
-    weights: Sequence[float],
-    update: UpdateStep,
+    forward: Forward, labels: Tensor, widths: Widths, weights: Weights, update: UpdateStep
 ) -> list[Tensor]:
     """Slimmable networks as in the paper's appendix: gradients add up, one optimiser step."""
     losses = [hard_loss(forward(i), labels) for i in widths]
@@ -86,11 +76,7 @@ def slimtrain_accumulate(
 
 
 def ustrain(
-    forward: Forward,
-    labels: Tensor,
-    widths: Sequence[int],
-    weights: Sequence[float],
-    update: UpdateStep,
+    forward: Forward, labels: Tensor, widths: Widths, weights: Weights, update: UpdateStep
 ) -> list[Tensor]:
     """Universally slimmable training as in the paper's text (E13).
 
@@ -107,11 +93,7 @@ def ustrain(
 
 
 def one_width(
-    forward: Forward,
-    labels: Tensor,
-    widths: Sequence[int],
-    weights: Sequence[float],
-    update: UpdateStep,
+    forward: Forward, labels: Tensor, widths: Widths, weights: Weights, update: UpdateStep
 ) -> list[Tensor]:
     """Plain training of a single width on labels."""
     loss = hard_loss(forward(widths[-1]), labels)
