@@ -35,7 +35,11 @@ ChooseEngine = Callable[[Workload, nn.Module], Choice]
 def choose(workload: Workload, network: nn.Module, grid: "Grid | None" = None) -> Choice:
     """The engine that the experiment asks for; `auto` is the fastest that can run it.
 
-    With `grid`, the flower engine works with the devices behind the grid instead of a simulation.
+    Args:
+        workload: The experiment and the data.
+        network: Its initialised network.
+        grid: For the flower engine: the message service behind which the devices are; without one,
+            they are simulated.
     """
     if workload.experiment.engine == "flower":
         chosen = _flower(workload, network, grid)

@@ -222,7 +222,13 @@ def model_of(
 
 
 def models_of(trained: Trained, chosen: Energy, measure: bool) -> list[Model]:
-    """The widths that a run evaluated, without files; latencies are PyTorch's."""
+    """The widths that a run evaluated, without files.
+
+    Args:
+        trained: The run's model.
+        chosen: What the joules are computed with.
+        measure: Whether to measure latencies, which are PyTorch's.
+    """
     image = channels_first(trained.dataset.test.images[:1])
     networks = {w: deployable(trained, w) for w in trained.widths if f"{w}x" in trained.accuracy}
     calls = {f"{w}x": partial(torch_logits, one, image) for w, one in networks.items()}

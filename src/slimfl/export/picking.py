@@ -52,7 +52,13 @@ class Limits:
 
 
 def why_not(choice: Model, choices: Sequence[Model], limits: Limits) -> list[str]:
-    """Why one of some choices is not eligible, in words; empty if it is."""
+    """Why a choice is not eligible, in words; empty if it is.
+
+    Args:
+        choice: One of the models.
+        choices: All of them, as int8 must gain something over float32.
+        limits: What the user asked for.
+    """
     words = limits.broken_by(choice)
     same_width = [other for other in choices if other.width == choice.width]
     if choice.precision == "int8" and any(_gains_nothing(choice, other) for other in same_width):

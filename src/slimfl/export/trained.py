@@ -78,7 +78,14 @@ def load_trained(
     dataset: Dataset | None = None,
     data_dir: Path | None = None,
 ) -> Trained:
-    """Read a run folder; its author's own network or data must be given again."""
+    """Read a run folder; its author's own network or data must be given again.
+
+    Args:
+        path: The run folder.
+        network: The network, if the run was made with an object.
+        dataset: The data, if the run was made with an object.
+        data_dir: Where the files of the run's dataset are.
+    """
     folder = RunFolder.open(path)
     experiment, provenance = folder.experiment(), folder.provenance()
     _check_own(provenance, network, dataset)

@@ -82,7 +82,13 @@ class Connection:
 
 
 def connector(experiment: Experiment, cores: int, grid: Grid | None) -> Callable[[], Connection]:
-    """A function that connects when needed: through a grid, or to a simulation."""
+    """A function that connects when needed.
+
+    Args:
+        experiment: How many devices there are, and how they are known.
+        cores: Of a simulation.
+        grid: The message service of a deployment; None for a simulation, which is then started.
+    """
     if grid is not None:
         by_key = experiment.flower.identity == "registered"
         nodes = partial(registered, grid) if by_key else Claims(grid).nodes

@@ -19,7 +19,13 @@ LOOK_S, ASK_S = 0.25, 5.0
 
 
 def carry_out(folder: RunFolder, superlink: SuperLink, callbacks: Sequence[Callback] = ()) -> None:
-    """Start the remaining rounds on a SuperLink and return when they are done."""
+    """Start the remaining rounds on a SuperLink and return when they are done.
+
+    Args:
+        folder: The run.
+        superlink: Where it is to run; it must be on this machine.
+        callbacks: Told of every round.
+    """
     run = superlink.start(folder.path)
     told = Callbacks(callbacks)
     lines = folder.intact_metrics().lines

@@ -194,6 +194,12 @@ def check_size(experiment: Experiment, channels: int, classes: int, parameters: 
 
     The network is first built without memory for its weights, so options alone cannot fill the
     memory.
+
+    Args:
+        experiment: What the server ordered.
+        channels: Of this device's images.
+        classes: Of its data.
+        parameters: Number of those that the server sent.
     """
     model = experiment.model
     if model.name not in MODELS:

@@ -194,7 +194,13 @@ class Answer:
 
 
 def most_images(training: TrainingSection, samples: int, effort: float = 1.0) -> int:
-    """Number of images in a round of a device with these samples, if every batch is full."""
+    """Number of images in a round of a device, if every batch is full.
+
+    Args:
+        training: The experiment's.
+        samples: Number of the device's samples.
+        effort: The part of the configured steps that it takes.
+    """
     return local_steps(training, samples, effort) * min(training.batch_size, samples)
 
 

@@ -188,7 +188,13 @@ def leading(parameter: nn.Parameter, shape: tuple[int, ...]) -> nn.Parameter:
 
 
 def filled(plain: Plain, slim: nn.Module, width: float) -> Plain:
-    """The plain layer with copies of what a slimmable one uses at a width."""
+    """Give a layer copies of what a slimmable one uses at a width.
+
+    Args:
+        plain: Whose parameters are replaced; it is returned.
+        slim: The slimmable layer.
+        width: The share of channels.
+    """
     assert isinstance(slim, Slimmable)
     for name, shape in slim.active_shapes(width).items():
         setattr(plain, name, leading(slim.get_parameter(name), shape))

@@ -19,7 +19,13 @@ MOST = 4096
 def checked_channels(
     in_channels: int, classes: int, channels: tuple[int, int, int]
 ) -> tuple[int, int, int]:
-    """The channels after the stem and the two blocks, if all sizes are possible."""
+    """The channels, if all sizes are possible.
+
+    Args:
+        in_channels: Of images.
+        classes: Of labels.
+        channels: After the stem and each of the two blocks.
+    """
     sizes = (in_channels, classes, *channels)
     if len(sizes) != 5 or not all(type(n) is int and 1 <= n <= MOST for n in sizes):
         raise ValueError(

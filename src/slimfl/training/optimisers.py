@@ -37,7 +37,13 @@ def export_state(optim: torch.optim.Optimizer, values: nn.Parameter) -> Optimise
 def import_state(
     optim: torch.optim.Optimizer, values: nn.Parameter, state: OptimiserState | None
 ) -> None:
-    """Replace the optimiser's state; None or an empty one means a fresh start."""
+    """Replace the optimiser's state.
+
+    Args:
+        optim: Made by `optimiser`.
+        values: Its only parameter.
+        state: What `export_state` returned; None or an empty one means a fresh start.
+    """
     optim.state.clear()
     if state:
         optim.state[values] = {

@@ -60,9 +60,18 @@ def local_schedule(
     device: int,
     random: np.random.Generator | None = None,
 ) -> LocalSchedule:
-    """The schedule of a device that holds these samples; a function of (seed, round, device).
+    """The schedule of a device: a function of (seed, round, device) and of what it trains.
 
-    `random` is the device's generator for the batches, if the caller already has it.
+    Args:
+        section: The experiment's training.
+        work: What the device trains.
+        held: [sample] the indices of its samples.
+        width_count: Widths of the network.
+        rounds: Of the experiment.
+        seed: The experiment's.
+        round: Counted from 1.
+        device: Its number.
+        random: The device's generator for the batches, if the caller already has it.
     """
     random = random or generator(seed, "batches", round, device)
     if work.effort != 1 and section.schedule == "theorem1":
@@ -97,7 +106,20 @@ def planned_images(
     round: int,
     device: int,
 ) -> NDArray[np.int64]:
-    """`images_seen` of the schedule, without making the schedule."""
+    """`images_seen` of the schedule, without making the schedule.
+
+    Args:
+        section: The experiment's training.
+        work: What the device trains.
+        held: Number of its samples.
+        width_count: Widths of the network.
+        seed: The experiment's.
+        round: Counted from 1.
+        device: Its number.
+
+    Returns:
+        [width] images; one counts each time it is used.
+    """
     offsets = _batch_offsets(section, held, work.effort)
     visits = _visits(section, work, width_count, len(offsets) - 1, (seed, round, device))
     return np.asarray(np.diff(offsets) @ visits)
@@ -117,7 +139,13 @@ def _step(section: TrainingSection, work: Work) -> tuple[str, Options]:
 
 
 def local_steps(section: TrainingSection, held: int, effort: float = 1.0) -> int:
-    """Number of steps per round of a device with this number of samples."""
+    """Number of steps per round of a device.
+
+    Args:
+        section: The experiment's training.
+        held: Number of the device's samples.
+        effort: The part of the configured steps that it takes; at least one step.
+    """
     steps = section.steps or (section.epochs or 1) * _steps_per_epoch(section.batch_size, held)
     return steps if effort == 1 else max(1, round(effort * steps))
 
@@ -185,9 +213,15 @@ def _all_visits(widths: tuple[int, ...], width_count: int, steps: int) -> NDArra
 def learning_rates(
     section: TrainingSection, rounds: int, round: int, steps: int
 ) -> NDArray[np.float64]:
-    """The learning rate of every step in a round (rounds count from 1).
+    """[step] the learning rate in a round.
 
     `theorem1` is 2 / (mu t + 2 L - mu), where t counts local steps since the first round.
+
+    Args:
+        section: The experiment's training.
+        rounds: Of the experiment.
+        round: Counted from 1.
+        steps: Local steps per round.
     """
     match section.schedule:
         case "constant":

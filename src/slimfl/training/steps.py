@@ -143,7 +143,13 @@ def _made(name: str, found: Callable[..., Any], options: Options) -> Step:
 
 
 def check_losses(name: str, losses: Sequence[Tensor], widths: Sequence[int]) -> None:
-    """Refuse a step that does not return one loss per width."""
+    """Refuse a step that does not return one loss per width.
+
+    Args:
+        name: Of the step.
+        losses: What it returned.
+        widths: Those that took part.
+    """
     if len(losses) != len(widths):
         raise RequestError(
             f"the local step {name!r} returned {len(losses)} losses for {len(widths)} widths: "
