@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from slimfl.devices.computing_energy import ENERGY_PRESETS, NONE
 from slimfl.errors import RequestError
-from slimfl.files import read_json
+from slimfl.files import UnreadableError, open_plain, parse_json
 
 MANIFEST = "manifest.json"
 
@@ -192,11 +192,15 @@ class Manifest(_Strict):
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in a folder, which may come from a stranger."""
     path = folder / MANIFEST
+    with open_plain(path, "rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise RequestError(f"{path} is too large for a manifest")
     try:
-        return Manifest.model_validate(read_json(path, MOST_BYTES))
+        return Manifest.model_validate(parse_json(raw))
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    except (OSError, ValueError) as error:
+    except UnreadableError as error:
         reason = str(error)
     raise RequestError(f"{path} is not a manifest of slimfl: {reason}")
