@@ -1,5 +1,6 @@
-"""A module that leaves a trace when it is imported."""
+"""A module that leaves a trace when it is imported, and packages that are not installed."""
 
+import importlib.util
 import sys
 import textwrap
 
@@ -34,3 +35,15 @@ def marker(tmp_path, monkeypatch):
     yield marker
     for name in ("shared", "shared.networks"):
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Take packages away, by name."""
+    find_spec = importlib.util.find_spec
+
+    def remove(*packages):
+        absent = lambda name, *a: None if name in packages else find_spec(name, *a)  # noqa: E731
+        monkeypatch.setattr(importlib.util, "find_spec", absent)
+
+    return remove

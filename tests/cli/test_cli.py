@@ -234,16 +234,8 @@ def test_a_wrong_request_is_status_2_and_one_sentence(name, here, tmp_path):
     [("run", *SMALL, "--engine", "flower"), ("deploy", "init", "kit"), ("deploy", "up", "kit")],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_path, monkeypatch):
-    import importlib.util
-
-    find_spec = importlib.util.find_spec
-    absent = ("flwr", "ray")
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *a: None if name in absent else find_spec(name, *a),
-    )
+def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_path, without):
+    without("flwr", "ray")
     status, out, error = here(*arguments)
     assert (status, out) == (2, "")
     assert "pip install '.[flower]'" in error

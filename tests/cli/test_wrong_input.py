@@ -1,6 +1,5 @@
 """Requests that once ended in a traceback, a hang or gigabytes: one sentence, or the answer."""
 
-import importlib.util
 import json
 import os
 import re
@@ -78,15 +77,9 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def no_wandb(monkeypatch):
-    find_spec = importlib.util.find_spec
-    absent = lambda name, *a: None if name == "wandb" else find_spec(name, *a)  # noqa: E731
-    monkeypatch.setattr(importlib.util, "find_spec", absent)
-
-
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path, no_wandb):
+def test_a_wrong_request_is_one_sentence_before_any_work(name, here, tmp_path, without):
+    without("wandb")
     arguments, hint = WRONG[name]
     status, out, error = here(*arguments)
     assert status == 2, error
@@ -123,13 +116,8 @@ def test_brackets_in_names_are_brackets(here, tmp_path):
     assert "figure: [/b].png" in error
 
 
-def test_doctor_says_which_extra_to_install(here, monkeypatch):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *a: None if name == "mlflow" else find_spec(name, *a),
-    )
+def test_doctor_says_which_extra_to_install(here, without):
+    without("mlflow")
     _, out, _ = here("doctor")
     assert "pip install '.[mlflow]'" in out
 
@@ -161,7 +149,8 @@ def test_true_in_a_file_is_told_from_the_word(here, tmp_path):
     assert 'give it "true" or "paper"' in error
 
 
-def test_resume_says_which_tracker_is_absent_before_it_goes_on(here, tmp_path, no_wandb):
+def test_resume_says_which_tracker_is_absent_before_it_goes_on(here, tmp_path, without):
+    without("wandb")
     assert here("run", *TINY, "--out", "out")[0] == 0
     file = tmp_path / "out/slimfl-seed0/experiment.toml"
     file.write_text(file.read_text().replace("track = []", 'track = ["wandb"]'))
