@@ -72,12 +72,6 @@ def test_local_work_of_a_round_does_not_depend_on_the_number_of_devices():
         assert steps * devices == pytest.approx(10 * size.steps, rel=0.1)
 
 
-def test_every_scale_says_what_it_shortens():
-    for each in SCALES.values():
-        assert str(each.seeds) in each.words
-    assert "77" in SCALES["small"].model_copy(update={"steps": 77}).words
-
-
 def test_key_does_not_change_when_the_experiment_learns_a_new_key():
     base = tiny()
 
