@@ -13,6 +13,7 @@ The reference averages by samples: set federation.average = "samples" for that.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
@@ -25,6 +26,7 @@ class FjORD(HeteroFL):
     """Ordered dropout: the width is drawn for every batch."""
 
     name: str = "fjord"
+    title: ClassVar[str] = "FjORD"
 
     def assign(self, device: Device, round: int, random: Random) -> Work:
         """Train any width up to the device's, then send the whole block."""
@@ -43,6 +45,7 @@ class FjORDWithDistillation(HeteroFL):
     """The device's widest width learns from labels and teaches the one that was drawn."""
 
     name: str = "fjord-kd"
+    title: ClassVar[str] = "FjORD with distillation"
 
     def assign(self, device: Device, round: int, random: Random) -> Work:
         """The widest and one other width, or only the widest if it was drawn."""

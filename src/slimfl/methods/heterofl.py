@@ -14,6 +14,7 @@ same loss.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.method import Random
@@ -26,6 +27,7 @@ class HeteroFL(SlimFL):
     """A device trains its widest width alone and sends it whole, with all the power."""
 
     name: str = "heterofl"
+    title: ClassVar[str] = "HeteroFL"
 
     def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """One width, one message that carries all its segments."""
@@ -41,6 +43,7 @@ class SHeteroFL(HeteroFL):
     """
 
     name: str = "sheterofl"
+    title: ClassVar[str] = "SHeteroFL"
 
     def assign(self, device: Device, round: int, random: Random) -> Work | None:
         """All widths, one message."""

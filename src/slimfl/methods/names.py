@@ -23,33 +23,17 @@ VANILLA_PAPER = "vanilla-1.5x"
 
 
 #: Rival methods for devices of unequal strength.
-RIVALS: dict[str, type[HeteroFL]] = {
-    "sheterofl": SHeteroFL,
-    "heterofl": HeteroFL,
-    "fjord": FjORD,
-    "fjord-kd": FjORDWithDistillation,
-    "fedrolex": FedRolex,
-    "federated-dropout": FederatedDropout,
-    "split-mix": SplitMix,
-    "us-net": USNet,
-}
+_RIVALS: tuple[type[HeteroFL], ...] = (
+    SHeteroFL, HeteroFL, FjORD, FjORDWithDistillation, FedRolex, FederatedDropout, SplitMix, USNet,
+)  # fmt: skip
+RIVALS = {one.name: one for one in _RIVALS}
 
 #: Only devices that can train the full width take part; the same as Vanilla FL at full width.
 EXCLUSIVE = "exclusive"
 
 #: Names as in the methods' papers.
-_TITLES = {
-    "slimfl": "SlimFL",
-    "exclusive": "Exclusive (full width only)",
-    "sheterofl": "SHeteroFL",
-    "heterofl": "HeteroFL",
-    "fjord": "FjORD",
-    "fjord-kd": "FjORD with distillation",
-    "fedrolex": "FedRolex",
-    "federated-dropout": "Federated Dropout",
-    "split-mix": "Split-Mix",
-    "us-net": "US-Net",
-}
+_TITLES = {SlimFL.name: SlimFL.title, EXCLUSIVE: "Exclusive (full width only)"}
+_TITLES |= {one.name: one.title for one in _RIVALS}
 
 #: What methods of other libraries are here.
 ELSEWHERE = {

@@ -13,6 +13,7 @@ No device trained a narrow width of the result, so only the full one is tested.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
@@ -26,6 +27,7 @@ class FedRolex(HeteroFL):
     """The window rolls: over n rounds every channel of n is trained equally often."""
 
     name: str = "fedrolex"
+    title: ClassVar[str] = "FedRolex"
 
     def evaluates(self) -> tuple[int, ...]:
         """Only the full width."""
@@ -47,6 +49,7 @@ class FederatedDropout(FedRolex):
     """The channels are drawn at random."""
 
     name: str = "federated-dropout"
+    title: ClassVar[str] = "Federated Dropout"
 
     def order(self, round: int, random: Random) -> ChannelOrder:
         """A new draw for every device and round."""

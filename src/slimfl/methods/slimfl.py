@@ -1,6 +1,7 @@
 """SlimFL: algorithm 2 of the paper, for any number of widths."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.merging import Merge, RunningMean, State
@@ -16,6 +17,7 @@ class SlimFL:
     widths: tuple[float, ...]
     missing: str = "keep"
     name: str = "slimfl"
+    title: ClassVar[str] = "SlimFL"
 
     def evaluates(self) -> tuple[int, ...]:
         """All widths."""

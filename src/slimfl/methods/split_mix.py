@@ -14,6 +14,7 @@ trained equally often. The reference takes the first from a shuffled cycle and d
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
@@ -26,6 +27,7 @@ class SplitMix(HeteroFL):
     """As many base networks as a device can hold, different ones in every round."""
 
     name: str = "split-mix"
+    title: ClassVar[str] = "Split-Mix"
 
     def assign(self, device: Device, round: int, random: Random) -> Work:
         """The first base networks in an order that advances every round."""

@@ -10,6 +10,7 @@ In pseudo-code::
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from slimfl.devices import Device
 from slimfl.methods.heterofl import HeteroFL
@@ -22,6 +23,7 @@ class USNet(HeteroFL):
     """The sandwich rule; training.sampled_widths is the number of widths per step."""
 
     name: str = "us-net"
+    title: ClassVar[str] = "US-Net"
 
     def assign(self, device: Device, round: int, random: Random) -> Work:
         """All widths up to the device's by the sandwich rule, in one message."""

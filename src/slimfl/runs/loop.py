@@ -23,7 +23,7 @@ from slimfl.runs.converged import convergence
 from slimfl.runs.storage.checkpoint import check_made_with
 from slimfl.runs.storage.record import RoundRecord
 from slimfl.runs.storage.run_folder import CHECKPOINTS, RunFolder, RunWriter
-from slimfl.runs.trackers import trackers
+from slimfl.runs.trackers import trackers_of
 
 if TYPE_CHECKING:
     from slimfl.round.simulation import Simulation
@@ -44,7 +44,7 @@ def run(
     """
     experiment = simulation.experiment
     watching = Callbacks(
-        [*callbacks, *simulation.setting.named_callbacks, *trackers(experiment, folder)]
+        [*callbacks, *simulation.setting.named_callbacks, *trackers_of(experiment, folder)]
     )
     simulation.keep_states_in(folder.path / CHECKPOINTS if folder else None)
     if folder is None:

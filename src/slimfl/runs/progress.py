@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from rich import progress as bars
+from rich.console import Console
+
 from slimfl.experiment import Experiment
 from slimfl.nn import Vector
 from slimfl.round import Callback, RoundRecord
@@ -172,13 +175,10 @@ class _Terminal:
     """A bar on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            TimeRemainingColumn(),
+        self._progress = bars.Progress(
+            bars.BarColumn(bar_width=20),
+            bars.TextColumn("{task.description}", markup=False),
+            bars.TimeRemainingColumn(),
             console=Console(stderr=True),
             speed_estimate_period=LINE_EVERY_S,
         )

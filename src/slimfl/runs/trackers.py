@@ -271,7 +271,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
         require(name, name)
 
 
-def trackers(experiment: Experiment, folder: RunFolder | None) -> list[Callback]:
+def trackers_of(experiment: Experiment, folder: RunFolder | None) -> list[Callback]:
     """The callbacks for a run in that folder; a run without one is not tracked."""
     if folder is None:
         return []
