@@ -53,7 +53,13 @@ class RunningMean:
         self._weights: dict[int, tuple[Positions, float]] = {}
 
     def add(self, parameters: Vector, where: Positions, weight: float = 1.0) -> None:
-        """Add what arrived from one device."""
+        """Add what arrived from one device.
+
+        Args:
+            parameters: The whole vector [parameter].
+            where: The positions of what arrived; the same object for the same positions.
+            weight: Of the device in the mean.
+        """
         self.sums[where] += weight * parameters[where].astype(np.float64)
         # positions are shared between devices, so their weights are added up first
         _, before = self._weights.get(id(where), (where, 0.0))

@@ -32,13 +32,24 @@ class Method(Protocol):
         """The widths that the method delivers, which are tested."""
 
     def assign(self, device: Device, round: int, random: Random) -> Work | None:
-        """What a device does in a round; None if it sits the round out."""
+        """What a device does in a round; None if it sits the round out.
+
+        Args:
+            device: The device, with the widest width that it can train.
+            round: Number of the round, from 1.
+            random: Makes the generator of this device in this round, if something is drawn.
+        """
 
     def start(self, model: Vector) -> State:
         """The server's state before the first round; an empty dictionary if there is none."""
 
     def merge(self, mean: RunningMean, state: State) -> Merge:
-        """What merges a round: it is given every arrival, then asked for the result."""
+        """What merges a round: it is given every arrival, then asked for the result.
+
+        Args:
+            mean: The mean of the round, which has the model before it.
+            state: What `start`, or the merge of the round before, returned.
+        """
 
 
 def full_work(method: Method, width_count: int) -> Work:

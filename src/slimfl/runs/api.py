@@ -298,6 +298,12 @@ def load(
     Nothing is computed, and an unfinished run has the rounds so far. The network is built on
     request; for that, your own network must be given again (its weights are replaced), and so must
     your own `dataset`.
+
+    Args:
+        path: The run folder, or a folder of such.
+        dataset: Your own, if the run was made with one.
+        network: Likewise.
+        trust: Modules that may be imported because the folder names them.
     """
     _check_parts({"dataset": dataset, "network": network})
     at, modules = Path(path), _modules(trust)

@@ -40,7 +40,11 @@ def run(
 ) -> list[RoundRecord]:
     """Run a simulation to its end, in a folder (resuming where it stopped) or only in memory.
 
-    `until` is a round to stop after, even if the experiment asks for more.
+    Args:
+        simulation: The run, at its beginning.
+        folder: Where it is kept.
+        callbacks: Who watches, besides those that the experiment names.
+        until: A round to stop after, even if the experiment asks for more.
     """
     experiment = simulation.experiment
     watching = Callbacks(
