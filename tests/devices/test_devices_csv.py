@@ -58,18 +58,13 @@ def test_the_digest_sees_every_value(table):
     ("old", "new", "words"),
     [
         ("1e8", "nan", "macs_per_s is 'nan'"),
-        ("1e8", "-1e8", "macs_per_s is '-1e8'"),
-        ("1e8", "", "macs_per_s is ''"),
         ("1e8", "fast", "macs_per_s is 'fast'"),
         ("100.0", "inf", "distance_m is 'inf'"),
-        ("100.0", "0", "distance_m is '0'"),
         ("0.5,1e8", "0.25,1e8", "no width 0.25"),
         ("1.0,100.0", "1.5,100.0", "availability is '1.5'"),
         ("phone", "pho ne", "is no name"),
-        ("phone", "", "is no name"),
         ("0,phone", "1,phone", "instead of device 0"),
         (",17", "", "11 values for 12 columns"),
-        (",17", ",17,18", "13 values for 12 columns"),
         ("phone", "x" * 5000, "4096 characters"),
     ],
 )

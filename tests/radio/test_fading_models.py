@@ -230,14 +230,10 @@ def test_the_section_names_the_model(keys, expected):
     [
         (Rician, -0.1),
         (Rician, math.nan),
-        (Rician, math.inf),
         (Nakagami, 0.49),
-        (Nakagami, math.nan),
         (Autoregressive, 1.0001),
-        (Autoregressive, math.nan),
         (Jakes, -1.0),
         (lambda sigma: Shadowed(Rayleigh(), sigma), -1.0),
-        (lambda sigma: Shadowed(Rayleigh(), sigma), math.nan),
     ],
 )
 def test_a_parameter_outside_its_range_is_refused_in_one_sentence(make, value):

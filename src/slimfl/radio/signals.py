@@ -188,15 +188,15 @@ def oddities(signals: Sequence[Signal]) -> list[str]:
                 f"message{' at a lower rate' if in_turn else ''}; give another radio.split"
             )
     for segment in range(count):
-        powers = [each.coding.split[m] for each in several for m in _with(segment, each.messages)]
+        powers = [
+            share
+            for each in several
+            for share, message in zip(each.coding.split, each.messages, strict=True)
+            if segment in message
+        ]
         if powers and max(powers) < NO_POWER:
             found.append(f"segment {segment + 1} gets no power; give another radio.split")
     return found
-
-
-def _with(segment: int, messages: Messages) -> list[int]:
-    """The messages that carry a segment."""
-    return [number for number, message in enumerate(messages) if segment in message]
 
 
 class SignalMaker:
