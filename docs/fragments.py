@@ -83,6 +83,7 @@ def documents() -> dict[str, Any]:
         "studies": {name: read(f"studies/{name}/results") for name in studies},
         "planned": planned(),
         "superposition": read("plans/superposition"),
+        "scarce": read("plans/scarce-bandwidth"),
         "contrasts": lambda plan: {row["contrast"]: row for row in plan["contrasts"]},
         "first_run_document": read("first-run"),
         "convex": read("convex"),
