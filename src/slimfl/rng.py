@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 def generator(seed: int, purpose: str, round: int = 0, device: int = 0) -> np.random.Generator:
     """A fresh generator for one purpose in one round on one device.
 
+    Args:
+        seed: The run's.
+        purpose: A word such as `batches`.
+        round: From 1; 0 is before the first round.
+        device: Its number.
+
     >>> a = generator(7, "batches", round=3, device=1).random()
     >>> b = generator(7, "batches", round=3, device=1).random()
     >>> c = generator(7, "batches", round=3, device=2).random()
@@ -29,6 +35,12 @@ def generators(
 ) -> Iterator[np.random.Generator]:
     """The generator of every device, ten times as fast as calling `generator` for each.
 
+    Args:
+        seed: See `generator`, as for `purpose` and `round`.
+        purpose: A word.
+        round: From 1.
+        devices: Their numbers.
+
     >>> [g.random() for g in generators(7, "batches", 3, [1])]
     [0.5523747122105015]
     """
@@ -42,6 +54,12 @@ def draws_of(
     """Uniform numbers; device k gets the k-th, whichever other devices are asked for.
 
     For a few devices of many it jumps to their numbers; otherwise drawing all is faster.
+
+    Args:
+        seed: See `generator`, as for `purpose` and `round`.
+        purpose: A word.
+        round: From 1.
+        devices: [k] their numbers, in any order.
 
     >>> everybody = generator(7, "fading", 3).random(1000)
     >>> bool((draws_of(7, "fading", 3, np.array([999, 5])) == everybody[[999, 5]]).all())

@@ -61,7 +61,13 @@ def wants_json() -> bool:
 def table(
     rows: Sequence[Mapping[str, Any]], title: str | None = None, caption: str | None = None
 ) -> Table:
-    """A table of rows with the same headings; columns of numbers are aligned on the right."""
+    """A table for the terminal; columns of numbers are aligned on the right.
+
+    Args:
+        rows: The cells by heading, in the same order in every row; the first is the row's label.
+        title: Above the table.
+        caption: Below it.
+    """
     made = Table(
         title=title,
         caption=caption,

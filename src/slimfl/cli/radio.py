@@ -43,7 +43,13 @@ SAID = {"noise_dbm": "the channel's", "split": "0.8,0.2 for two segments, else o
 def radio_section(
     source: Path | None, texts: Iterable[str], segments: int | None
 ) -> tuple[RadioSection, tuple[float, ...]]:
-    """The radio section that a file and `--set` describe, and the widths."""
+    """The radio section that a file and `--set` describe, and the widths.
+
+    Args:
+        source: A TOML file, of which only the sections `radio` and `model` count.
+        texts: What was given as KEY=VALUE.
+        segments: How many there are, if that was said; the widths are then equally far apart.
+    """
     file, given = tree_of(source), config.asked(texts, {})
     tree = {name: file[name] for name in ("radio", "model") if isinstance(file.get(name), dict)}
     for key in given:

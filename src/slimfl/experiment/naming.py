@@ -192,9 +192,15 @@ def construct(
     *,
     key: str,
 ) -> Any:
-    """Call what `resolve` found with its options, which are called `key` in the configuration.
+    """Call what `resolve` found.
 
-    Of `offered`, the maker gets the parameters that it has.
+    Args:
+        kind: What the part is, for messages: `model`.
+        name: Its name in the configuration.
+        maker: The class or function.
+        options: Its keyword arguments.
+        offered: Further arguments, of which it gets those that it takes.
+        key: The key of the options, for messages.
     """
     try:
         known = inspect.signature(maker).parameters

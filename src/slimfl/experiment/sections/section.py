@@ -109,7 +109,13 @@ class Need:
     why: str = ""
 
     def unmet(self, section: Section, default: Any, prefix: str) -> str | None:
-        """What a section lacks, as a sentence; None if it has everything."""
+        """What a section lacks, as a sentence; None if it has everything.
+
+        Args:
+            section: The values.
+            default: Of the key.
+            prefix: What is before the names of its keys: `radio.`.
+        """
         value = attrgetter(self.key)(section)
         if value == default if self.of is None else value not in self.of:
             return None
