@@ -18,7 +18,7 @@ from slimfl.report.tables import Column, number, percent
 from slimfl.results.curves import thin
 from slimfl.results.records import RunRecord
 from slimfl.results.rules import final_accuracy, round_energy_j
-from slimfl.round import RoundRecord, RunFolder, convergence
+from slimfl.round import RoundRecord, RunFolder, finished
 from slimfl.runs.storage.record import DamageError, Position, read_on
 from slimfl.runs.storage.run_folder import METRICS
 
@@ -202,13 +202,12 @@ class Followed:
         return found == self._rounds.last
 
     def _is_complete(self, record: RunRecord) -> bool:
-        """The same as `finished`, without keeping all lines."""
-        section, last = record.experiment.federation, self._rounds.last
-        return (
-            (last is not None and last[0].stopped_by is not None)
-            or len(self._rounds) >= record.experiment.rounds
-            or (section.stop_on_convergence and convergence(self._evaluated, section) is not None)
-        )
+        """By the rule of the loop, which needs only the tested rounds and the last one."""
+        if self._rounds.last is None:
+            return False
+        line = self._rounds.last[0]
+        lines = self._evaluated if line.accuracy and self._evaluated else [*self._evaluated, line]
+        return len(self._rounds) >= record.experiment.rounds or finished(record.experiment, lines)
 
 
 def columns(records: Sequence[RunRecord]) -> list[Column]:
