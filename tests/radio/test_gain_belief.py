@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, optimize
 
 from slimfl.radio import GainBelief, Signal, Superposition
-from slimfl.radio.splits import _DB, PRIOR_DEVIATION_DB, _likelihood
+from slimfl.radio.splits import _DB, PRIOR_DEVIATION_DB
 from slimfl.rng import generator
 
 RATES, SPLIT = (1.5, 1.5), (0.8, 0.2)
@@ -36,21 +36,6 @@ def test_one_round_moves_the_belief_to_the_largest_posterior_density(decoded: in
     h = 1e-4
     curvature = (against(best.x + h) - 2 * against(best.x) + against(best.x - h)) / h**2
     assert belief.variance[0] == pytest.approx(1 / curvature, rel=1e-4)
-
-
-def test_the_derivatives_are_those_of_the_likelihood() -> None:
-    bounds = np.array([[0.0, 3.0], [2.0, 5.0], [4.0, np.inf]])
-    for x in (-6.0, -1.0, 0.5):
-        at = np.full(3, x)
-        h = 1e-5
-
-        def value(y: float) -> np.ndarray:
-            return np.log(np.exp(-bounds[:, 0] * np.exp(y)) - np.exp(-bounds[:, 1] * np.exp(y)))
-
-        slope, curvature = _likelihood(at, bounds)
-        np.testing.assert_allclose(slope, (value(x + h) - value(x - h)) / (2 * h), rtol=1e-5)
-        second = (value(x + 1e-3) - 2 * value(x) + value(x - 1e-3)) / 1e-6
-        np.testing.assert_allclose(curvature, second, rtol=1e-3, atol=1e-6)
 
 
 def test_many_rounds_find_the_true_mean_gains() -> None:

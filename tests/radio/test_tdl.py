@@ -24,7 +24,6 @@ from slimfl.radio import (
 )
 from slimfl.radio import build_coding as coding
 from slimfl.radio.coding import InTurnAtLowerPower
-from slimfl.radio.decoders import NormalApproximation
 from slimfl.radio.selective import (
     DRAWS,
     at_effective_sinr,
@@ -164,14 +163,6 @@ def test_without_delays_a_profile_is_a_flat_link(name, flat):
     expected = OutageLink.at(link.noise_to_power, flat).decoding_probabilities(BOTH)
     within_binomial(link.decoding_probabilities(BOTH), expected, DRAWS)
     within_binomial(decoding_frequencies(link, BOTH, 20_000, 5), expected, 20_000)
-
-
-def test_without_delays_finite_codewords_are_those_of_a_flat_link():
-    link = outage_link(
-        RadioSection(fading="tdl-a", delay_spread_s=0.0, decoder="normal", codeword_symbols=200)
-    )
-    flat = OutageLink.at(link.noise_to_power, Rayleigh(), decoder=NormalApproximation(200))
-    within_binomial(link.decoding_probabilities(BOTH), flat.decoding_probabilities(BOTH), DRAWS)
 
 
 def test_longer_delays_are_more_diversity():

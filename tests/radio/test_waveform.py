@@ -16,7 +16,7 @@ from slimfl.radio import build_coding as coding
 from slimfl.radio.coding import InTurnAtLowerPower, InTurnInShorterTime
 from slimfl.radio.waveform import sionna_blocks
 from slimfl.radio.waveform.code import CRC_BITS, Modem, code_of, groups_of
-from slimfl.radio.waveform.symbols import blocks_of, content_of, exchange, layers_of, superposed
+from slimfl.radio.waveform.symbols import blocks_of, exchange, layers_of, superposed
 from tests import asking
 
 SMALL = Modem(bits_per_symbol=2, block_bits=256)
@@ -80,13 +80,6 @@ def test_superposed_symbols_have_the_power_of_their_split():
     assert abs(np.vdot(alone[0], alone[1])) / len(whole) < 0.03
     rest = whole - np.sqrt(0.9) * alone[0]
     np.testing.assert_allclose(rest, np.sqrt(0.1) * alone[1], atol=1e-6)
-
-
-def test_bytes_survive_being_cut_into_blocks():
-    [content] = random_payload(0, 1001)
-    code = code_of(SMALL, 8 * 1001, 1.0)
-    assert code.blocks > 10
-    assert content_of(blocks_of(code, content), 1001).tobytes() == content.tobytes()
 
 
 def test_soft_values_have_the_sign_that_the_decoder_wants():
