@@ -221,14 +221,22 @@ def model_of(
     )
 
 
-def models_of(trained: Trained, chosen: Energy, measure: bool) -> list[Model]:
+def models_of(path: Path, chosen: Energy, measure: bool, data_dir: Path | None) -> list[Model]:
     """The widths that a run evaluated, without files.
 
     Args:
-        trained: The run's model.
+        path: The run folder.
         chosen: What the joules are computed with.
         measure: Whether to measure latencies, which are PyTorch's.
+        data_dir: Where the files of the run's dataset are.
     """
+    trained = load_trained(path, data_dir=data_dir)
+    if not trained.accuracy:
+        raise RequestError(
+            f"the model of {path} is of round {trained.round}, which was not evaluated, so its "
+            "accuracy is not recorded; run `slimfl export`, which measures it, and pick from its "
+            "folder"
+        )
     image = channels_first(trained.dataset.test.images[:1])
     networks = {w: deployable(trained, w) for w in trained.widths if f"{w}x" in trained.accuracy}
     calls = {f"{w}x": partial(torch_logits, one, image) for w, one in networks.items()}

@@ -156,17 +156,8 @@ def offered(
         runtime = manifest.latency.runtime if manifest.latency else None
         cascade = [(one.joules_per_image, one.accuracy) for one in manifest.cascade]
         return Offer(manifest.models, manifest.energy.preset, runtime, cascade)
-    from slimfl.export.exporting import models_of
-    from slimfl.export.trained import load_trained
+    from slimfl.export.exporting import models_of  # picking from an export needs no torch
 
     chosen = energy(energy_preset or DEFAULT_ENERGY, macs_per_s)
-    trained = load_trained(path, data_dir=data_dir)
-    if not trained.accuracy:
-        raise RequestError(
-            f"the model of {path} is of round {trained.round}, which was not evaluated, so its "
-            "accuracy is not recorded; run `slimfl export`, which measures it, and pick from its "
-            "folder"
-        )
-    return Offer(
-        models_of(trained, chosen, measure), chosen.preset, "PyTorch" if measure else None, []
-    )
+    models = models_of(path, chosen, measure, data_dir)
+    return Offer(models, chosen.preset, "PyTorch" if measure else None, [])
