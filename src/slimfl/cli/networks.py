@@ -126,10 +126,10 @@ def export(
             "bytes": sum(file.bytes for file in model.files),
             "para-\nmeters": model.parameters,
             "multiply-\nadds": model.multiply_adds,
-            "accuracy\n%": f"{100 * model.accuracy:.2f}",
+            "accu-\nracy %": f"{100 * model.accuracy:.2f}",
             "points\nlost": None if (lost := model.accuracy_loss_points) is None else f"{lost:.2f}",
-            "energy per\nimage": exporting.microjoules(model.joules_per_image),
-            "ms per\nimage": None if model.latency_ms is None else f"{model.latency_ms:.3f}",
+            "energy/\nimage": exporting.microjoules(model.joules_per_image),
+            "ms/\nimage": None if model.latency_ms is None else f"{model.latency_ms:.3f}",
         }
         for model in manifest.models
     ]
