@@ -7,10 +7,12 @@ from scipy.optimize import linprog, minimize, minimize_scalar
 from slimfl.errors import RequestError
 from slimfl.radio.gain import (
     best_gain,
+    break_even,
     ceiling,
     largest_gain,
     most_favourable_snr,
     price_of_a_safer_base_db,
+    snr_of_thresholds,
 )
 
 #: Two, three and four segments.
@@ -58,11 +60,9 @@ def test_superposition_beats_one_message_just_above_break_even(rates, model):
     """One narrower model is worth something of its own, at an SNR at which little is lost."""
     snr = 1e4
     one = np.exp(-(2 ** sum(rates) - 1) / snr)
-    needed = 2.0 ** np.cumsum(rates) - 1
-    break_even = needed / needed[-1]  # the theory page's rule
     for factor, better in ((0.9, False), (1.1, True)):
         worth = np.zeros(len(rates))
-        worth[model - 1 : -1] = factor * break_even[model - 1]
+        worth[model - 1 : -1] = factor * break_even(rates)[model - 1]
         worth[-1] = 1.0
         found = best_by_plain_search(snr, rates, worth)
         assert ((1 - found) / (1 - one) < 1 - 1e-5) == better
@@ -74,6 +74,15 @@ def least_power(rates, thresholds):
     interferes = np.triu(np.ones((len(rates), len(rates))), 1) * targets[:, None]
     found = linprog(np.ones(len(rates)), interferes - np.eye(len(rates)), -targets / thresholds)
     return found.fun
+
+
+@pytest.mark.parametrize("rates", SEVERAL)
+def test_the_power_identity_is_the_least_power_of_a_linear_programme(rates):
+    random = np.random.default_rng(len(rates))
+    for _ in range(5):
+        thresholds = np.sort(random.uniform(0.01, 2.0, len(rates)))
+        expected = least_power(rates, thresholds)
+        assert snr_of_thresholds(rates, thresholds) == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(("share", "price"), [(1 / 2, 1.01), (1 / 3, 0.58), (1 / 8, 0.18)])

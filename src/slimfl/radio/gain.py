@@ -21,6 +21,20 @@ from slimfl.units import to_db
 Floats = NDArray[np.float64]
 
 
+def snr_of_thresholds(rates: Sequence[float], thresholds: Sequence[float]) -> float:
+    """The least mean SNR at which segment i is decoded from the gain t_i on (the power identity).
+
+    It is the sum over i of (2^C_i - 2^C_(i-1)) / t_i. The thresholds must not decrease.
+
+    >>> round(snr_of_thresholds((1, 2), (1.0, 1.0)), 9)  # one message of 3 bit/s/Hz: 2^3 - 1
+    7.0
+    """
+    needed = np.asarray(thresholds, dtype=np.float64)
+    if len(needed) != len(rates) or (needed <= 0).any() or (np.diff(needed) < 0).any():
+        raise RequestError("give one positive threshold per segment, none below the one before it")
+    return float((_steps(rates) / needed).sum())
+
+
 def price_of_a_safer_base_db(rates: Sequence[float], factor: float) -> float:
     """Power in dB that buys a base with its threshold divided by `factor`, the others as before.
 
@@ -29,6 +43,20 @@ def price_of_a_safer_base_db(rates: Sequence[float], factor: float) -> float:
     """
     steps = _steps(rates)
     return to_db(float(1 + steps[0] / steps.sum() * (factor - 1)))
+
+
+def break_even(rates: Sequence[float]) -> Floats:
+    """[i]: the worth of the model with segments 1..i above which superposition beats one message.
+
+    Around equal thresholds, and with any fading, it does if and only if the worth of some narrower
+    model is above its share of the power that one message needs, (2^C_i - 1) / (2^C_S - 1). For two
+    segments with values a_1 and a_2 that is a_1 / a_2 > u'_1 / (u'_2 (1 + u'_1)).
+
+    >>> break_even((1, 2)).round(3)
+    array([0.143])
+    """
+    needed = sinr_target(np.cumsum(rates))
+    return np.asarray(needed[:-1] / needed[-1])
 
 
 def ceiling(worth: Sequence[float]) -> float:
