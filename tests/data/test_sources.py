@@ -312,3 +312,20 @@ def test_fashion_mnist_is_what_everybody_knows(fashion_mnist, tmp_path):
     # the mean and deviation that every tutorial prints: 0.2860 and 0.3530
     mean, deviation = dataset.normalisation("standard")
     assert (round(float(mean[0]), 4), round(float(deviation[0]), 4)) == (0.2860, 0.3530)
+
+
+@pytest.mark.parametrize("online", [True, False])
+def test_no_program_is_ever_started(tiny, named, to_idx, download, monkeypatch, online):
+    """A library installs no packages, and asks for none as root."""
+    started = []
+    monkeypatch.setattr("shutil.which", lambda name, *_, **__: f"/usr/bin/{name}")
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr("subprocess.run", lambda command, **_: started.append(command))
+    monkeypatch.setattr("os.system", started.append)
+    download(packed_files(tiny.arrays, to_idx) if online else {})
+    if online:
+        assert len(load("tiny").train) == 30
+    else:
+        with pytest.raises(RequestError, match="apt-get install dataset-tiny"):
+            load("tiny")
+    assert started == []

@@ -182,6 +182,16 @@ def test_jakes_rounds_are_correlated_by_bessels_function(cycles):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cycles", [0.05, 0.3827, 0.8])
+def test_powers_under_jakes_are_correlated_by_the_square(cycles):
+    power = (run(Jakes(cycles), 40_000, 13) ** 2).sum(axis=2)
+    for apart in (1, 4, 12):
+        expected = special.j0(2 * math.pi * cycles * apart) ** 2
+        found = np.corrcoef(power[0], power[apart])[0, 1]
+        assert found == pytest.approx(expected, abs=4 / math.sqrt(40_000))
+
+
+@pytest.mark.slow
 def test_no_device_is_persistently_better_under_jakes():
     """The variance of a mean over rounds follows from the correlation J_0^2 of the powers."""
     rounds, cycles = 800, 0.37
