@@ -82,9 +82,12 @@ class ArchivedCell:
 
     @cached_property
     def lines(self) -> list[RoundRecord]:
-        """Its metrics."""
+        """Its metrics, also if they were changed together with their checksum."""
         with self.unpacked() as folder:
-            return folder.metrics()
+            lines = folder.intact_metrics().lines
+        if len(lines) != self.rounds:
+            raise self.damaged(METRICS)
+        return lines
 
     @contextmanager
     def unpacked(self, beside: Path | None = None) -> Iterator[RunFolder]:
