@@ -37,7 +37,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(flwr|markupsafe|onnx|onnxruntime|psutil|ray|string)\..*"),
     ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table)"),
     ("py:.*", r"(NoneType|Grid|array)"),
-    ("py:.*", r"slimfl\..*\.[A-Z]"),  # type variables
+    ("py:.*", r"slimfl\..*\.([A-Z]|Plain)"),  # type variables
     ("py:.*", r"(annotated_types\.|FieldInfo|[GL]e$|1e\+60).*"),  # limits of a record's fields
     ("py:.*", r"(Gt|(Min|Max)Len|AllowInfNan|_PydanticGeneralMetadata)"),  # and of a manifest's
 ]
