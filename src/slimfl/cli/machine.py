@@ -21,7 +21,7 @@ EXTRAS = {
     "huggingface": ("datasets",),
     "waveform": ("sionna",),
     "ray": ("ray", "psutil"),
-    "deploy": ("flwr", "psutil"),
+    "deploy": ("flwr",),
     "tensorboard": ("tensorboard",),
     "mlflow": ("mlflow",),
     "wandb": ("wandb",),
