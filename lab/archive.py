@@ -22,8 +22,10 @@ import hashlib
 import io
 import json
 import lzma
+import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,6 +56,9 @@ FILTERS = {
 }
 #: Maximum size of a file when unpacked.
 MOST_BYTES = 300_000_000
+
+#: Folders in which cells are unpacked, and the age after which nobody is at work in one any more.
+SCRATCH, STALE_S = ".unpacking-", 3600
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class ArchivedCell:
     @contextmanager
     def unpacked(self, beside: Path | None = None) -> Iterator[RunFolder]:
         """The cell as a run folder for some time, in another folder if one is given."""
-        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=beside) as scratch:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=beside) as scratch:
             folder = Path(scratch) / self.folder.name
             _checkpoint_path(folder, self.rounds).parent.mkdir(parents=True)
             for name in FILES:
@@ -186,6 +191,9 @@ def unpack(cell: Cell, archive: Path, cache: Path) -> bool:
     if found is None or cell.job(cache).rounds_done >= found.rounds:
         return False
     cache.mkdir(parents=True, exist_ok=True)
+    for left in cache.glob(f"{SCRATCH}*"):  # of a process that was killed while it unpacked
+        if time.time() - left.stat().st_mtime > STALE_S and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
     with found.unpacked(beside=cache) as fresh:
         _check_fits(cell, fresh)
         newest = fresh.checkpoint()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import lzma
+import os
 import shutil
 
 import numpy as np
@@ -86,6 +87,19 @@ def test_what_is_further_is_never_overwritten(packed):
     ours, theirs = (numbers(cell.folder(root / name)) for name in ("behind", "here"))
     assert ours[0] == theirs[0]
     np.testing.assert_array_equal(ours[1]["global"], theirs[1]["global"])
+
+
+def test_what_a_killed_process_left_is_removed_and_what_is_in_work_is_not(packed):
+    cell, root = packed
+    cache = root / "fresh"
+    for name in ("killed", "at-work"):
+        (cache / f".unpacking-{name}").mkdir(parents=True)
+        (cache / f".unpacking-{name}" / "metrics.jsonl").write_text("x")
+    (cache / ".unpacking-link").symlink_to(root / "here")
+    os.utime(cache / ".unpacking-killed", (0, 0))
+    assert unpack(cell, root / "archive", cache)
+    left = {path.name for path in cache.glob(".unpacking-*")}
+    assert left == {".unpacking-at-work", ".unpacking-link"}
 
 
 def test_a_run_that_is_being_written_is_left_alone(packed):
