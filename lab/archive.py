@@ -31,13 +31,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from lab import made_with
 from lab.cell import Cell
 from slimfl.errors import RequestError
 from slimfl.experiment import same_rounds
-from slimfl.files import sync_folder, write_atomically
+from slimfl.files import read_json, read_regular, sync_folder, write_atomically
 from slimfl.round import RoundRecord, RunFolder
 from slimfl.runs.storage.run_folder import CHECKPOINTS, EXPERIMENT, METRICS, PARTITION
 
@@ -56,9 +58,29 @@ FILTERS = {
 }
 #: Maximum size of a file when unpacked.
 MOST_BYTES = 300_000_000
+#: Maximum memory of unpacking it.
+MOST_MEMORY_BYTES = 200_000_000
 
 #: Folders in which cells are unpacked, and the age after which nobody is at work in one any more.
 SCRATCH, STALE_S = ".unpacking-", 3600
+
+
+class _Stretch(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    until: Annotated[int, Field(ge=1)]
+    engine: str
+    weights: str
+    gains: str
+    versions: dict[str, str]
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    rounds: Annotated[int, Field(ge=1)]
+    made: Annotated[list[_Stretch], Field(min_length=1)]
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -108,9 +130,10 @@ class ArchivedCell:
     def read(self, name: str) -> bytes:
         """The original contents of one of its files, which must have the checksum."""
         try:
-            raw = (self.folder / _stored(name)).read_bytes()
+            raw = read_regular(self.folder / _stored(name), MOST_BYTES)
             if name in FILTERS:
-                raw = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(raw, MOST_BYTES)
+                decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY_BYTES)
+                raw = decoder.decompress(raw, MOST_BYTES)
         except (OSError, lzma.LZMAError, EOFError):
             raw = b""
         if hashlib.sha256(raw).hexdigest() != self.manifest["files"][name]:
@@ -131,13 +154,9 @@ def find(archive: Path, cell: Cell) -> ArchivedCell | None:
     if not path.is_file():
         return None
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        manifest = {
-            "rounds": int(told["rounds"]),
-            "made": list(told["made"]),
-            "files": {name: str(told["files"][name]) for name in FILES},
-        }
-    except (ValueError, KeyError, TypeError, RecursionError):
+        manifest = _Manifest.model_validate(read_json(path)).model_dump()
+        manifest["files"] = {name: manifest["files"][name] for name in FILES}
+    except (OSError, ValueError, KeyError):
         raise RequestError(f"{path} is damaged; restore the folder, or remove it") from None
     return ArchivedCell(path.parent, manifest)
 

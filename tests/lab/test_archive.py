@@ -203,7 +203,11 @@ def test_metrics_with_a_right_checksum_may_still_be_of_another_network(packed):
     refused(cell, root)
 
 
-@pytest.mark.parametrize("changes", [{"rounds": 3}, {"files": {}}, {"made": 5}], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [{"rounds": 3}, {"files": {}}, {"made": 5}, {"made": [7]}, {"made": [{"versions": "2"}]}],
+    ids=str,
+)
 def test_a_description_that_cannot_be_true_is_refused(packed, changes):
     cell, root = packed
     rewritten(root, cell, **changes)
