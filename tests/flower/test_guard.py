@@ -11,13 +11,16 @@ import threading
 import tomllib
 
 import pytest
+import uvicorn
 
 from slimfl.errors import RequestError, RunError
 from slimfl.flower import gate
 from slimfl.flower.gate import Gate
+from slimfl.flower.guard import _guarded
 from slimfl.flower.kit import CALLS, find_nginx, nginx_conf
 from slimfl.flower.signed import SignedApp, Signer
 from slimfl.flower.superlink import SuperLink
+from slimfl.report.live import heads
 
 TOKEN = "t" * 48
 
@@ -115,6 +118,40 @@ def test_all_bodies_together_are_bounded(monkeypatch):
 def test_a_slow_body_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(gate, "BODY_S", 0.05)
     assert through(Gate(None, TOKEN), "/v1/fleet/x", b"a", b"b", pause_s=0.04) == (408, [])
+
+
+def test_flowers_servers_wait_for_no_half_request(monkeypatch):
+    monkeypatch.setattr(heads, "HEAD_S", 0.2)
+    protocols = uvicorn.config.HTTP_PROTOCOLS
+    monkeypatch.setitem(protocols, "auto", protocols["auto"])
+    _guarded(lambda: None, None, None)  # what a SuperLink and a SuperNode do first
+
+    async def app(scope, receive, send):
+        await asyncio.sleep(0.6)  # an answer may take longer than a head
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"whole"})
+
+    async def connections():
+        bound = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
+        serving = asyncio.create_task(server.serve([bound]))
+        answers = []
+        request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        for part in (b"", request[:3], request[:20], request):
+            reader, writer = await asyncio.open_connection(*bound.getsockname())
+            writer.write(part)
+            try:
+                answers.append(await asyncio.wait_for(reader.read(1 << 16), 10))
+            except ConnectionResetError:
+                answers.append(b"")
+            writer.close()
+        server.should_exit = True
+        await serving
+        return answers
+
+    *halves, whole = asyncio.run(connections())
+    assert halves == [b"", b"", b""]
+    assert b"200 OK" in whole
 
 
 class TestSignedApp:

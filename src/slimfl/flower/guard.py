@@ -32,6 +32,7 @@ from flwr.supercore.constant import NOOP_FEDERATION_ID, TASK_TYPE_TO_COMMAND, Ta
 from flwr.supercore.fab import Fab
 from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult
 from flwr.supercore.superexec.executor.subprocess_executor import SubprocessExecutor
+from uvicorn.config import HTTP_PROTOCOLS
 
 from slimfl.flower.gate import Gate
 from slimfl.flower.keys import write_loopback_certificate, write_private
@@ -94,6 +95,8 @@ def _guarded(
     create_app: Callable[..., Any], token: str | None, app: SignedApp | None
 ) -> Callable[..., Any]:
     """Wraps Flower's factory of its web application: adds the gate, and stores our app."""
+    # what Flower's servers take; other users of the machine could keep half requests open
+    HTTP_PROTOCOLS["auto"] = "slimfl.report.live.heads:PromptHeads"
 
     def create(*args: Any, **kwargs: Any) -> Any:
         web = create_app(*args, **kwargs)

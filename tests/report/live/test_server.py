@@ -13,6 +13,7 @@ from contextlib import suppress
 import pytest
 
 from slimfl.cli import main
+from slimfl.report.live import heads
 from slimfl.report.live import server as live_server
 from slimfl.report.live.board import Board
 from tests.report.live.serving import COMMAND, TOKEN, append, watching, write_run
@@ -209,7 +210,7 @@ def test_a_taken_default_port_is_no_obstacle(make_run):
 
 @pytest.mark.slow
 def test_half_a_request_is_not_waited_for_for_ever(make_run, monkeypatch):
-    monkeypatch.setattr(live_server, "HEAD_S", 0.5)
+    monkeypatch.setattr(heads, "HEAD_S", 0.5)
     serving = live_server.Server(Board([make_run().path]), None, "127.0.0.1", 0)
     thread = threading.Thread(target=serving.serve, args=(8,), daemon=True)
     thread.start()

@@ -1,25 +1,20 @@
 """Serves the page until it is stopped."""
 
-import asyncio
 import logging
 import secrets
 import socket
 import threading
 from types import FrameType
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from slimfl.errors import RequestError
 from slimfl.report.live.app import application
 from slimfl.report.live.board import Board
+from slimfl.report.live.heads import PromptHeads
 
 #: The default port; if it is taken, another one is used.
 PORT = 8321
-
-#: Time within which the head of a request must come, as in nginx of the deployment kit.
-HEAD_S = 15.0
 
 
 class Server:
@@ -46,7 +41,7 @@ class Server:
                 log_config=None,
                 log_level=logging.ERROR,
                 access_log=False,  # it would contain the token
-                http=_Protocol,
+                http=PromptHeads,
                 ws="none",
                 lifespan="off",
                 server_header=False,
@@ -64,36 +59,6 @@ class Server:
             end.cancel()
             self.board.close()
             follower.join(timeout=5)
-
-
-class _Protocol(H11Protocol):
-    """Closes connections whose request does not come in time; uvicorn waits for it for ever."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._stop()
-
-    def handle_events(self) -> None:
-        super().handle_events()
-        self._watch()
-
-    def _watch(self) -> None:
-        """Start the clock where a request is awaited, and stop it once its head is there."""
-        if self.conn.their_state is not h11.IDLE:
-            self._stop()
-        elif self._late is None:
-            self._late = self.loop.call_later(HEAD_S, self.transport.abort)
-
-    def _stop(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
 
 
 class _Uvicorn(uvicorn.Server):
