@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from types import ModuleType
 
 import pytest
@@ -202,7 +203,19 @@ def test_mlflow_begins_a_run_where_the_store_does_not_have_it(tmp_path, mlflow):
 
 
 def read_wandb(folder):
-    """For every file of the folder, in the order of time: id, group, config, rounds, status."""
+    """For every file of the folder, in the order of time: id, group, config, rounds, status.
+
+    A process of its own writes them, on a busy machine after `finish` has returned.
+    """
+    end, files = time.monotonic() + 60, wandb_files(folder)
+    while not all("status" in one for one in files):
+        assert time.monotonic() < end, f"a file without an end: {files}"
+        time.sleep(0.2)
+        files = wandb_files(folder)
+    return files
+
+
+def wandb_files(folder):
     datastore = pytest.importorskip("wandb.sdk.internal.datastore")
     from wandb.proto.wandb_internal_pb2 import Record
 
