@@ -230,15 +230,20 @@ def test_a_wrong_request_is_status_2_and_one_sentence(name, here, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("run", *SMALL, "--engine", "flower"), ("deploy", "init", "kit"), ("deploy", "up", "kit")],
-    ids=lambda arguments: " ".join(arguments[:2]),
+    ("extra", "arguments"),
+    [
+        ("flower", ("run", *SMALL, "--engine", "flower")),
+        ("deploy", ("deploy", "init", "kit")),
+        ("deploy", ("deploy", "up", "kit")),
+    ],
 )
-def test_without_flower_one_sentence_says_what_to_install(arguments, here, tmp_path, without):
+def test_without_flower_one_sentence_says_what_to_install(
+    extra, arguments, here, tmp_path, without
+):
     without("flwr", "ray")
     status, out, error = here(*arguments)
     assert (status, out) == (2, "")
-    assert "pip install '.[flower]'" in error
+    assert f"pip install '.[{extra}]'" in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
     assert here("doctor")[0] == 0
