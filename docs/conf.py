@@ -34,7 +34,7 @@ nitpicky = True
 # Types of other projects: their inventories would have to be fetched.
 nitpick_ignore_regex = [
     ("py:.*", r"(torch|numpy|np|nn|pandas|pydantic|pathlib|collections|typing|rich|types)\..*"),
-    ("py:.*", r"(flwr|markupsafe|onnx|onnxruntime|psutil|ray|string)\..*"),
+    ("py:.*", r"(asyncio|flwr|markupsafe|onnx|onnxruntime|psutil|ray|string|uvicorn)\..*"),
     ("py:.*", r"(Path|Any|Literal|Self|Tensor|NDArray|ArrayLike|Figure|DataFrame|Axes|Table)"),
     ("py:.*", r"(NoneType|Grid|array)"),
     ("py:.*", r"slimfl\..*\.([A-Z]|Plain)"),  # type variables
